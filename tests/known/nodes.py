@@ -147,6 +147,7 @@ def line(metric, start, end, rate, queue_ns, call_ns, axes=None, kind=None):
 
 
 ENGINE = {"direction": "write", "sdma": "on"}
+HOST_KIND = {"direction": "one", "kind": "pinned", "sdma": "on", "xnack": "off"}
 KERNEL = {"direction": "one", "operation": "copy"}
 ONE_PACKAGE = [{"cores": 8, "ports": [["gpu"]] * 2}]
 TWO_PACKAGES = [{"cores": 8, "ports": [["gpu"]]}, {"cores": 8, "ports": [["gpu"]]}]
@@ -242,3 +243,110 @@ CORNER_STARTS = Built([{"cores": 8, "ports": [["gpu"]] * 3}],
                                   for a, b in itertools.permutations(range(3), 2)), []),
                       sets=[(PEER + "_concurrent", [("gpu0", "gpu1", 48 * GB),
                                                     ("gpu1", "gpu2", 48 * GB)])])
+
+
+def memory(place, target, *, read, write=None, **threads):
+    """Rates of cores: reading, writing and copying; threads: t1=GB/s and so on."""
+    values = []
+    for operation in ("read", "write", "copy"):
+        rate = write if write and operation == "write" else read
+        values.append(("memory_bandwidth", place, target, rate * GB, {"operation": operation}))
+        values += [("memory_bandwidth", place, target, some * GB,
+                    {"operation": operation, "threads": count[1:]})
+                   for count, some in threads.items()]
+    return values
+
+
+# A Xeon Phi in flat mode: cores, DDR, and MCDRAM as a NUMA node without cores.
+KNL_FLAT = Built([{"cores": 16, "package": 0}, {"cores": 0, "package": 0, "gib": 16}],
+                 distance=[[10, 31], [31, 10]],
+                 values=memory("numa0", "numa0", read=80, t1=12)
+                 + memory("numa0", "numa1", read=320, t1=10)
+                 + [("memory_latency", "numa0", "numa0", 130),
+                    ("memory_latency", "numa0", "numa1", 150)])
+
+# Two sockets, and persistent memory at the first, which is read faster than the far socket's memory
+# and written slower.
+PERSISTENT = Built([{"cores": 8}, {"cores": 8}, {"cores": 0, "package": 0, "gib": 512}],
+                   distance=[[10, 21, 17], [21, 10, 28], [17, 28, 10]],
+                   values=memory("numa0", "numa0", read=100)
+                   + memory("numa0", "numa1", read=30, write=30)
+                   + memory("numa0", "numa2", read=39, write=13)
+                   + [("memory_latency", "numa0", f"numa{n}", ns)
+                      for n, ns in enumerate((81, 140, 305))])
+
+# Two GPUs with memory of their own: 1000 GB/s there, 40 from the other's, 25 and 15 from the host.
+DISCRETE_VALUES = (
+    memory("numa0", "numa0", read=100) + memory("numa1", "numa1", read=100)
+    + memory("numa0", "numa1", read=40) + memory("numa1", "numa0", read=40)
+    + [("memory_latency", f"numa{a}", f"numa{b}", 100 if a == b else 200)
+       for a, b in itertools.product(range(2), repeat=2)]
+    + [("memory_bandwidth", f"gpu{g}", f"gpu{g}", 1000 * GB, {"operation": operation})
+       for g in range(2) for operation in ("read", "write", "copy")]
+    + [("gpu_gpu_kernel", f"gpu{a}", f"gpu{b}", 40 * GB, {"operation": operation})
+       for a, b in ((0, 1), (1, 0)) for operation in ("read", "write", "copy", "pull")]
+    + sum((both("host_gpu_kernel", f"numa{n}", f"gpu{g}", (25 if n == g else 15) * GB,
+                operation=operation)
+           for n, g in itertools.product(range(2), repeat=2)
+           for operation in ("read", "write", "copy")), []))
+DISCRETE = Built(TWO_PACKAGES, links=NVLINK_01, values=DISCRETE_VALUES)
+
+# The same with all that getting memory costs, and what else there is to reach it by.
+PRICED = Built(TWO_PACKAGES, links=NVLINK_01, values=DISCRETE_VALUES + [
+    ("allocation", "gpu0", f"numa{n}", rate * GB, axes) for n in range(2)
+    for rate, axes in ((2, {}), (1, {"kind": "pinned"}))] + [
+    ("host_gpu_kernel", f"numa{n}", "gpu0", rate * GB, {"operation": operation, "kind": kind})
+    for n in range(2) for operation in ("read", "copy")
+    for rate, kind in ((0.5, "system"), (5, "migrating"))])
+
+# A socket whose cores need 12 ns for a line of 8 MiB, and 100 for one in memory.
+CACHED = Built([{"cores": 8}], values=memory("numa0", "numa0", read=100, t1=20) + [
+    ("memory_latency", "numa0", "numa0", ns, axes)
+    for ns, axes in ((100, {}), (100, {"bytes": "1073741824"}), (12, {"bytes": "8388608"}))])
+
+
+def three_and_one(last):
+    """Three GPUs at one memory, where three copies either way get 20 GB/s each and fewer 25; a
+    fourth GPU at the other, with this rate.
+    """
+    copies = hosts(25, range(3), lambda gpu: 0) + hosts(last, [3], lambda gpu: 1)
+    sets = []
+    for back in (False, True):
+        for some, rate in (((0, 1), 25), ((0, 2), 25), ((1, 2), 25), ((0, 1, 2), 20)):
+            ends = [("numa0", f"gpu{gpu}") for gpu in some]
+            sets.append((HOST + "_concurrent", [(*(end[::-1] if back else end), rate * GB)
+                                                for end in ends]))
+    both_ways = [(HOST, *end, 2 * (last if gpu == 3 else 25) * GB, {"direction": "both"})
+                 for gpu in range(4) for end in ((f"numa{gpu // 3}", f"gpu{gpu}"),
+                                                 (f"gpu{gpu}", f"numa{gpu // 3}"))]
+    return Built([{"cores": 8, "ports": [["gpu"]] * 3}, {"cores": 8, "ports": [["gpu"]]}],
+                 values=copies + both_ways, sets=sets)
+
+
+FOURTH_FASTER, FOURTH_SLOWER = three_and_one(22), three_and_one(18)
+
+# A GPU at package 0 whose copies with the memory of package 1 are faster, as measured.
+FAR_IS_FASTER = Built([{"cores": 8, "ports": [["gpu"]]}, {"cores": 8}],
+                      values=both(HOST, "numa0", "gpu0", 10 * GB)
+                      + both(HOST, "numa1", "gpu0", 25 * GB))
+
+# An engine measured at 20 GB/s over a link that states 100; nothing of kernels.
+ENGINE_ALONE = Built(ONE_PACKAGE, links=[("gpu0", "gpu1", "nvlink", 100.0)],
+                     values=peers({(0, 1): 20}))
+# Only the way back was measured, 30 GB/s; only other pairs were measured, 40 GB/s.
+WAY_BACK = Built(ONE_PACKAGE, links=NVLINK_01, values=[(PEER, "gpu1", "gpu0", 30 * GB)])
+OTHER_PAIRS = Built([{"cores": 8, "ports": [["gpu"]] * 4}],
+                    links=[(f"gpu{a}", f"gpu{b}", "nvlink", 50.0)
+                           for a, b in itertools.combinations(range(4), 2)],
+                    values=peers({pair: 40 for pair in itertools.combinations(range(4), 2)
+                                  if pair != (0, 1)}))
+
+# Two ports as above, with 10 us for a call and 4 when queued.
+TWO_PORTS_STARTS = Built(
+    ONE_PACKAGE, links=[("gpu0", "gpu1", "nvlink", 250.0)],
+    values=sum((line(metric, *ends, rate, 4000, 10000, kind=kind)
+                for metric, first, second, rate, kind in (
+                    (PEER, "gpu0", "gpu1", 200, ENGINE),
+                    (HOST, "numa0", "gpu0", 25, HOST_KIND), (HOST, "numa0", "gpu1", 25, HOST_KIND))
+                for ends in ((first, second), (second, first))), []),
+    sets=[(HOST + "_concurrent", [("numa0", f"gpu{gpu}", 25 * GB) for gpu in range(2)])])

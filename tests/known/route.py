@@ -1,8 +1,9 @@
 """Known answers of Route. Fields of a case: see tests/known/README.md."""
-from .nodes import (BOTH_WAYS, CORNER, CORNER_APART, CORNER_STARTS, DGX2_PORTS, DOWN,
-                    ENGINE_OR_KERNEL, GIB, KERNEL_FASTER, LINKS, MIB, READ_OR_WRITE, SIROCCO, STAGED, STAGED_APART,
-                    THREE_READERS, TRIANGLE, TRIANGLE_APART, TRIANGLE_NARROW, TWO_PORTS,
-                    TWO_PORTS_APART, TWO_PORTS_NARROW)
+from .nodes import (BOTH_WAYS, CORNER, CORNER_APART, CORNER_STARTS, DGX2_PORTS, DOWN, ENGINE_ALONE,
+                    ENGINE_OR_KERNEL, GIB, KERNEL_FASTER, LINKS, MIB, OTHER_PAIRS, READ_OR_WRITE,
+                    SIROCCO, STAGED, STAGED_APART, THREE_READERS, TRIANGLE, TRIANGLE_APART,
+                    TRIANGLE_NARROW, TWO_PORTS, TWO_PORTS_APART, TWO_PORTS_NARROW, TWO_PORTS_STARTS,
+                    WAY_BACK)
 
 PAPER = "Schieffer et al., Data Movement in AMD Multi-GPU Systems with Infinity Fabric"
 FUSCO = "Fusco et al., Data Movement in Tightly Coupled Heterogeneous Systems"
@@ -107,6 +108,19 @@ CASES = [
      "ask": ask("gpu0", "gpu1"),
      "expect": {"first": "copy_engine", "time_ns": GIB / 45},
      "source": "by hand: 40 GB/s written by the source, 45 read by the target"},
+    {"name": "a measured engine leads a kernel of which links tell", "node": ENGINE_ALONE,
+     "ask": ask("gpu0", "gpu1"),
+     "expect": {"first": "copy_engine", "time_ns": GIB / 20, "behind": ["kernel"]},
+     "source": "issue 16, B1: measured before nominal, 20 GB/s before 100"},
+    {"name": "the way back stands for the way there", "node": WAY_BACK,
+     "ask": ask("gpu0", "gpu1"),
+     "expect": {"first": "copy_engine", "time_ns": GIB / 30, "measured": False},
+     "source": "issue 18, part 2: the reverse direction before nominal"},
+    {"name": "like pairs stand for one that was not measured", "node": OTHER_PAIRS,
+     "ask": ask("gpu0", "gpu1"),
+     "expect": {"first": "copy_engine", "time_ns": GIB / 40, "measured": False},
+     "source": "issue 18, part 2: a similar pair before nominal",
+     "todo": "a kernel of which links tell leads an engine of which like pairs tell"},
     # ---- through other memories ----
     {"name": "through host memory where both hops were measured together", "node": STAGED,
      "ask": ask("gpu0", "gpu1"),
@@ -151,6 +165,12 @@ CASES = [
      "ask": ask("numa0", "gpu0"),
      "expect": {"first": "split", "time_about": (GIB / 50, 0.03), "behind": ["copy_engine"]},
      "source": "by hand: 25 GB/s into each GPU, and 200 between them"},
+    {"name": "few bytes over one port of two", "node": TWO_PORTS_STARTS,
+     "ask": ask("numa0", "gpu0", 64 << 10),
+     "expect": {"first": "copy_engine", "time_ns": 10000 + (64 << 10) / 25},
+     "source": "by hand: a second copy would start later than the first one ends"},
+    {"name": "many bytes over both ports", "node": TWO_PORTS_STARTS, "ask": ask("numa0", "gpu0"),
+     "expect": {"first": "split", "time_about": (GIB / 50, 0.03)}, "source": "by hand"},
     {"name": "two ports that share 25 GB/s", "node": TWO_PORTS_NARROW,
      "ask": ask("numa0", "gpu0"),
      "expect": {"first": "copy_engine", "time_ns": GIB / 25}, "source": "by hand"},

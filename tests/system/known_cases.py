@@ -65,6 +65,14 @@ def b_pairs_among(answer, stated, _):
     expect(all(pair in [set(some) for some in stated] for pair in pairs), used, "pairs", stated)
 
 
+def b_partners_among(answer, stated, _):
+    """The GPUs of these pairs of tasks are one of these sets."""
+    pairs, sets = stated
+    for pair in pairs:
+        used = set(sum((numbers(answer["tasks"][task]) for task in pair), []))
+        expect(used in [set(some) for some in sets], pair, "have", sorted(used), "none of", sets)
+
+
 def b_one_each(answer, stated, _):
     """Each of these groups has GPUs of so many tasks."""
     groups, count = stated
@@ -258,6 +266,11 @@ def a_first(answer, stated, _):
     expect(found[0] in ([stated] if isinstance(stated, str) else stated), found, stated)
 
 
+def a_first_memory(answer, stated, _):
+    """The first is in one of these memories: the names of one memory."""
+    expect(answer["options"][0]["memory"] in stated, placed(answer["options"][0]), stated)
+
+
 def a_memories(answer, stated, _):
     """Memories in the order of their best options begin with these."""
     found = list(dict.fromkeys(option["memory"] for option in answer["options"]))
@@ -271,6 +284,12 @@ def a_absent(answer, stated, _):
 
 def a_time_ns(answer, stated, _):
     time_is(answer["options"][0]["predicted"], stated)
+
+
+def a_time_about(answer, stated, _):
+    """A time and the share by which it may be off."""
+    time_ns = answer["options"][0]["predicted"]["time_ns"]
+    expect(is_near(time_ns, *stated), time_ns, "ns instead of", stated)
 
 
 def a_times(answer, stated, _):
