@@ -1,7 +1,8 @@
 """Known answers of Bind. Fields of a case: see tests/known/README.md."""
 from .nodes import (BOTH_WAYS, BRIDGES, DGX1, DGX1_WIDE, DGX2_PORTS, FAR_IS_FASTER, FOURTH_FASTER,
-                    FOURTH_SLOWER, GIB, KNL_SNC4, LUMI_C, MI100_HIVES, MI210_HIVES, MIB, OWN_PORTS,
-                    POLARIS, SIROCCO, SOCKETS, TWO_NICS, V100_POWER9, ZEN, ZEN2)
+                    FOURTH_SLOWER, GIB, HIVE16, HIVES16, KNL_SNC4, LUMI_C, MI100_HIVES, MI210_HIVES,
+                    MIB, OWN_PORTS, POLARIS, SHARED_PORTS, SIROCCO, SOCKETS, TWO_NICS, V100_POWER9,
+                    ZEN, ZEN2)
 
 LUMI = "LUMI user guide, Distribution and binding options"
 PAPER = "Schieffer et al., Data Movement in AMD Multi-GPU Systems with Infinity Fabric"
@@ -258,6 +259,35 @@ CASES = [
      "ask": {"tasks": 3, "host_bytes": GIB},
      "expect": {"gpus_among": [[0, 1, 2]], "time_ns": GIB / 20},
      "source": "by hand: 20 GB/s for three at one memory, 18 at the other"},
+    {"name": "two that exchange more than they copy with the host", "node": SHARED_PORTS,
+     "ask": {"tasks": 2, "pattern": "pairs", "bytes": GIB, "host_bytes": GIB},
+     "expect": {"gpus_among": [[0, 1], [2, 3]], "time_ns": GIB / 12.5},
+     "source": "by hand: 12.5 GB/s with the host beside each other, 10 to each other apart"},
+    {"name": "two that copy with the host more than they exchange", "node": SHARED_PORTS,
+     "ask": {"tasks": 2, "pattern": "pairs", "bytes": GIB // 2, "host_bytes": GIB},
+     "expect": {"one_each": ([[0, 1], [2, 3]], 1), "time_ns": GIB / 20 + GIB / 4 / 25},
+     "source": "by hand: a GPU's PCIe link of 25 GB/s has 10 to the other and 15 to the host, then "
+     "25; 85.9 ms beside each other"},
+    {"name": "two that only copy with the host", "node": SHARED_PORTS,
+     "ask": {"tasks": 2, "host_bytes": GIB},
+     "expect": {"one_each": ([[0, 1], [2, 3]], 1), "time_ns": GIB / 25, "in_order_longer": 2},
+     "source": "by hand: 25 GB/s with a memory for each"},
+    {"name": "sixteen GPUs: a ring of four in a hive", "node": HIVES16,
+     "ask": {"tasks": 4, "pattern": "ring", "bytes": GIB, "mechanism": "copy_engine"},
+     "expect": {"gpus_among": HIVE16, "time_ns": GIB / 40, "in_order_longer": 40 / 9},
+     "source": "by hand: 40 GB/s in a hive, 9 elsewhere"},
+    {"name": "sixteen GPUs: eight pairs in their hives", "node": HIVES16,
+     "ask": {"tasks": 16, "pattern": "pairs", "bytes": GIB, "mechanism": "copy_engine",
+             "cores_per_task": 1},
+     "expect": {"pairs_among": [[a, b] for hive in HIVE16 for a in hive for b in hive if a < b],
+                "time_ns": GIB / 40}, "source": "by hand"},
+    {"name": "sixteen GPUs: an exchange of four in the one hive that is free", "node": HIVES16,
+     "ask": {"tasks": 4, "pattern": "alltoall", "bytes": GIB, "mechanism": "copy_engine",
+             "allowed": gpus(0, 1, 2, 3, 4, 5, 6, 9, 10, 13)},
+     "expect": {"gpus_among": [[1, 5, 9, 13]], "time_ns": GIB / 40}, "source": "by hand"},
+    {"name": "LUMI-C: two tasks of four cores of one NUMA node have an L3 each", "node": LUMI_C,
+     "ask": {"tasks": 2, "cores_per_task": 4, "allowed": {"cpus": "0-15"}},
+     "expect": {"cpu_groups": (["0-7", "8-15"], 1)}, "source": LUMI + ": over the L3s"},
     {"name": "cores at the memory that was measured to be nearer", "node": FAR_IS_FASTER,
      "ask": {"tasks": 1, "cores_per_task": 4, "host_bytes": GIB},
      "expect": {"cpu_groups": (["8-15"], 1), "memory": ["numa1"]},

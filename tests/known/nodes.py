@@ -350,3 +350,30 @@ TWO_PORTS_STARTS = Built(
                     (HOST, "numa0", "gpu0", 25, HOST_KIND), (HOST, "numa0", "gpu1", 25, HOST_KIND))
                 for ends in ((first, second), (second, first))), []),
     sets=[(HOST + "_concurrent", [("numa0", f"gpu{gpu}", 25 * GB) for gpu in range(2)])])
+
+# Two packages with two GPUs each: 40 GB/s inside, 10 across; two copies from or to one memory share
+# 25 GB/s, one gets 25.
+SHARED_PORTS = Built(
+    [{"cores": 8, "ports": [["gpu"]] * 2} for _ in range(2)],
+    links=[("gpu0", "gpu1", "nvlink", 50.0), ("gpu2", "gpu3", "nvlink", 50.0)],
+    values=peers({(a, b): 40 if a // 2 == b // 2 else 10
+                  for a, b in itertools.combinations(range(4), 2)})
+    + hosts(25, range(4), lambda gpu: gpu // 2)
+    + [(HOST, *end, 50 * GB, {"direction": "both"}) for gpu in range(4)
+       for end in ((f"numa{gpu // 2}", f"gpu{gpu}"), (f"gpu{gpu}", f"numa{gpu // 2}"))],
+    sets=[(HOST + "_concurrent", [(*((f"gpu{gpu}", f"numa{numa}") if back else
+                                     (f"numa{numa}", f"gpu{gpu}")), 12.5 * GB)
+                                  for gpu in (2 * numa, 2 * numa + 1)])
+          for numa in range(2) for back in (False, True)])
+
+# Sixteen GPUs in four hives; a GPU's hive is its number modulo 4.
+INTERLEAVED = {(a, b): 40 if a % 4 == b % 4 else 9
+               for a, b in itertools.combinations(range(16), 2)}
+HIVES16 = Built([{"cores": 8, "ports": [["gpu"]] * 8} for _ in range(2)],
+                links=[(f"gpu{a}", f"gpu{b}", "xgmi", 50.0)
+                       for (a, b), rate in INTERLEAVED.items() if rate == 40],
+                values=peers(INTERLEAVED))
+HIVE16 = [[hive, hive + 4, hive + 8, hive + 12] for hive in range(4)]
+
+# Nothing says how two GPUs are joined, nor how fast.
+UNKNOWN = Built(TWO_PACKAGES, stated=0)

@@ -3,7 +3,7 @@ from .nodes import (BOTH_WAYS, CORNER, CORNER_APART, CORNER_STARTS, DGX2_PORTS, 
                     ENGINE_OR_KERNEL, GIB, KERNEL_FASTER, LINKS, MIB, OTHER_PAIRS, READ_OR_WRITE,
                     SIROCCO, STAGED, STAGED_APART, THREE_READERS, TRIANGLE, TRIANGLE_APART,
                     TRIANGLE_NARROW, TWO_PORTS, TWO_PORTS_APART, TWO_PORTS_NARROW, TWO_PORTS_STARTS,
-                    WAY_BACK)
+                    UNKNOWN, WAY_BACK)
 
 PAPER = "Schieffer et al., Data Movement in AMD Multi-GPU Systems with Infinity Fabric"
 FUSCO = "Fusco et al., Data Movement in Tightly Coupled Heterogeneous Systems"
@@ -60,6 +60,11 @@ CASES = [
     {"name": "MI300A: a peer over two links", "node": "mi300a", "ask": ask("gpu0", "gpu1"),
      "expect": {"nominal_ns": GIB / 128},
      "source": "AMD, CDNA 3 white paper: two links of 64 GB/s between each two; nothing measured"},
+    {"name": "GH200: HBM by its NUMA node is the GPU's", "node": "gh200-quad",
+     "ask": ask("numa4", "gpu1"),
+     "expect": {"times_of": (ask("gpu0", "gpu1"), 1)}, "source": FUSCO + ", II-B: node 4 is HBM"},
+    {"name": "nothing says how two GPUs are joined", "node": UNKNOWN, "ask": ask("gpu0", "gpu1"),
+     "expect": {"refused": "NotMeasured"}, "source": "by hand: no figure, no guess"},
     # ---- recorded nodes ----
     {"name": "four H200: few bytes go by copy engine", "node": "h200x4",
      "ask": ask("gpu0", "gpu1", 4096),
