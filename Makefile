@@ -91,7 +91,7 @@ all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank)
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
 WITHOUT_LIBRARIES := deps deb demo check check-all check-sites check-numa check-cluster \
                      check-package ci bench bench-gpu \
-                     bench-advice lint help clean dist uninstall format
+                     bench-planner bench-advice lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 has_pkg  = $(shell $(PKGCONFIG) --exists $(1) 2>/dev/null && echo yes)
 MISSING := $(strip $(foreach p,$(ALL_PKGS),$(if $(call has_pkg,$(p)),,$(p))))
@@ -406,6 +406,11 @@ bench: ## measure berth against named references in the same run and compare wit
 	@BIN=$(BUILD)/bin BENCH=$(BUILD)/bench tests/bench/run.sh
 .PHONY: benches
 benches: $(BENCHES)
+.PHONY: bench-planner
+bench-planner: ## the part of bench that is about Bind, Route and Allocate: a minute
+	@tests/lib/deps.sh build
+	$(AGAIN) all benches standins
+	@BIN=$(BUILD)/bin BENCH=$(BUILD)/bench tests/bench/planner.sh
 .PHONY: bench-gpu
 bench-gpu: ## compare the gpu probe with NVBANDWIDTH=, BABELSTREAM= (paths), and its curves
 	@tests/lib/deps.sh build

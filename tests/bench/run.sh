@@ -3,49 +3,8 @@
 # where a figure is an absolute one the table says so. BIN holds the programs, BENCH the benches.
 set -eu
 cd "$(dirname "$0")/../.."
-BIN=${BIN:-build/bin} BENCH=${BENCH:-build/bench}
-work=$(mktemp -d)
-pids=()
-trap 'for pid in ${pids[@]+"${pids[@]}"}; do kill "$pid" 2>/dev/null || true; done; wait 2>/dev/null || true; rm -rf "$work"' EXIT
-missed=0
-
-# The last CPU this shell may use: both ends of a round trip share it, or the machine's wake-up cost hides everything.
-cpu=$(taskset -pc $$ | sed 's/.*[-, ]//')
-
-# row FIGURE MEASURED REFERENCE RATIO TARGET MET
-row() { printf '%-50s %12s %12s %7s  %-10s %s\n' "$@"; }
-verdict() { awk -v a="$1" -v limit="$2" 'BEGIN { print (a <= limit) ? "met" : "NOT met" }'; }
-
-# ratio FIGURE MEASURED_NS REFERENCE_NS LIMIT
-ratio() {
-    local r met
-    r=$(awk -v a="$2" -v b="$3" 'BEGIN { printf "%.2f", a / b }')
-    met=$(verdict "$r" "$4")
-    row "$1" "$(human_ns "$2")" "$(human_ns "$3")" "$r" "<= $4" "$met"
-    [ "$met" = met ] || missed=$((missed + 1))
-}
-
-# absolute FIGURE MEASURED LIMIT UNIT
-absolute() {
-    local met
-    met=$(verdict "$2" "$3")
-    row "$1" "$2 $4" - - "<= $3 $4" "$met"
-    [ "$met" = met ] || missed=$((missed + 1))
-}
-human_ns() { awk -v ns="$1" 'BEGIN { if (ns < 1e6) printf "%.1f us", ns / 1e3; else printf "%.2f ms", ns / 1e6 }'; }
-# information FIGURE MEASURED REFERENCE RATIO: no target stands beside it
-information() { row "$1" "$2" "$3" "$4" "" ""; }
-value() { awk -v name="$1" '$1 == name { print $2 }' "$2"; }
-
-# daemon NAME ARG...: a berthd of its own on $work/NAME.sock, ready when this returns; its pid in $pid
-daemon() {
-    local name=$1
-    shift
-    "$BIN/berthd" --socket "$work/$name.sock" "$@" 2>"$work/$name.log" &
-    pid=$!
-    pids+=("$pid")
-    "$BIN/berth" --socket "$work/$name.sock" status --wait >/dev/null || { cat "$work/$name.log" >&2; exit 1; }
-}
+# shellcheck source=tests/bench/rows.sh
+source tests/bench/rows.sh
 
 taskset -c "$cpu" "$BENCH/echo_server" "$work/echo.sock" &
 pids+=($!)
@@ -56,21 +15,11 @@ taskset -acp "$cpu" "$live" >/dev/null
 echo "berth $("$BIN/berthd" --version 2>/dev/null | awk '{ print $NF }') on $(nproc) CPUs, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), Linux $(uname -r)"
 echo "Median of the quietest of 10 batches, taken in turns with the reference. The references are"
 echo "tests/bench/echo_server.c (libuv and jansson, 75 bytes) and tests/bench/echo_client.c (jansson)."
-echo "*  the reference is the echo of the same 64 cells   ** the reference is GetStatus alone   *** the reference is the echo of the same answer"
+echo "*  the reference is the echo of the same 64 cells   ** the reference is GetStatus alone"
 echo
 row figure measured reference ratio target ""
 
-# A recorded node with many places, and one with 288 cores, each with a daemon on the same CPU.
-daemon gpus --node tests/nodes/h200x4-hand
-taskset -acp "$cpu" "$pid" >/dev/null
-gpus=$pid
-# Eight GCDs measured by the GPU probe on the stand-in driver: curves, sets, both mechanisms.
-mkdir "$work/gcds"
-cp -r tests/nodes/mi250x/. "$work/gcds"
-STANDIN=$(dirname "$BIN")/standin tests/standin/run.sh mi250x "$BIN/berth-probe-gpu" --budget-ns 12000000000 >"$work/gcds/measurements.jsonl"
-daemon gcds --node "$work/gcds"
-taskset -acp "$cpu" "$pid" >/dev/null
-gcds=$pid
+# A node with 288 cores.
 python3 tests/lib/large_node.py "$work/node288"
 daemon large --node "$work/node288"
 large=$pid
@@ -87,48 +36,22 @@ from varlink import call
 cells = call(sys.argv[1], "io.berth.Fabric.GetMatrix", json.loads(sys.argv[2])["parameters"])[1]
 assert len(cells["cells"]) == 64, len(cells["cells"])
 print(json.dumps({"parameters": cells}, separators=(",", ":")))' "$work/large.sock" "$cells64")
-route=$(call Placement.Route '{"from":"gpu0","to":"gpu2","bytes":1073741824}')
-same_route=$(python3 -c 'import json, sys
-sys.path.insert(0, "tests/lib")
-from varlink import call
-print(json.dumps({"parameters": call(sys.argv[1], "io.berth.Placement.Route", json.loads(sys.argv[2])["parameters"])[1]}, separators=(",", ":")))' "$work/gcds.sock" "$route")
 taskset -acp "$cpu" "$large" >/dev/null
 taskset -c "$cpu" "$BENCH/roundtrip" 1000 20 \
     echo "$work/echo.sock" '{"method":"io.berth.Bench.Echo","parameters":{"text":"123456789012345678"}}' \
     GetStatus "$work/live.sock" "$(call Fabric.GetStatus '{}')" \
-    Allocate "$work/live.sock" "$(call Placement.Allocate '{"bytes":1073741824}')" \
-    Allocate-gpus "$work/gpus.sock" "$(call Placement.Allocate '{"bytes":1073741824}')" \
     GetMatrix "$work/live.sock" "$(call Fabric.GetMatrix '{"metric":"numa_distance"}')" \
     one-cell "$work/live.sock" "$(call Fabric.GetMatrix "{\"metric\":\"memory_latency\",\"to\":[\"$numa\"],\"where\":{\"bytes\":\"memory\"}}")" \
     64-cells "$work/large.sock" "$cells64" \
     64-cells-echo "$work/echo.sock" "$same" \
-    Route "$work/gcds.sock" "$route" \
-    Route-echo "$work/echo.sock" "$same_route" \
     >"$work/roundtrip"
-kill "$gpus" "$gcds"
 took() { value "$1" "$work/roundtrip"; }
 ratio "round trip, one core: GetStatus" "$(took GetStatus)" "$(took echo)" 1.5
-ratio "round trip, one core: Allocate" "$(took Allocate)" "$(took echo)" 1.5
-ratio "round trip, one core: Allocate, 64 cores 4 GPUs" "$(took Allocate-gpus)" "$(took echo)" 1.5
 ratio "round trip, one core: GetMatrix, distances" "$(took GetMatrix)" "$(took echo)" 1.5
 ratio "round trip, one core: GetMatrix, latency" "$(took one-cell)" "$(took echo)" 1.5
 ratio "round trip, one core: GetMatrix, 64 cells*" "$(took 64-cells)" "$(took 64-cells-echo)" 1.5
 information "  the same beside the echo of 75 bytes" "$(human_ns "$(took 64-cells)")" "$(human_ns "$(took echo)")" \
     "$(awk -v a="$(took 64-cells)" -v b="$(took echo)" 'BEGIN { printf "%.2f", a / b }')"
-
-ratio "round trip, one core: Route, 8 GCDs***" "$(took Route)" "$(took Route-echo)" 1.5
-information "  the same beside the echo of 75 bytes" "$(human_ns "$(took Route)")" "$(human_ns "$(took echo)")" \
-    "$(awk -v a="$(took Route)" -v b="$(took echo)" 'BEGIN { printf "%.2f", a / b }')"
-taskset -c "$cpu" "$BENCH/plan" "$work/gcds" >"$work/plan"
-micros() { awk -v name="$1" -v column="$2" '$1 == name { printf "%.1f", $column / 1e3 }' "$work/plan"; }
-absolute "Route, the planner alone, 8 GCDs" "$(micros route 2)" 1000 us
-information "  the slowest of all pairs and sizes" "$(micros route 3) us" - -
-information "  what answers rest on, derived once for a snapshot" "$(micros derived 2) us" - -
-python3 tests/lib/runs_node.py "$work/runs"
-taskset -c "$cpu" "$BENCH/plan" "$work/runs" >"$work/derive"
-absolute "derive: 8 GPUs on 4 packages, 3,000 runs" "$(awk '$1 == "derived" { printf "%.1f", $2 / 1e6 }' "$work/derive")" 20 ms
-absolute "Allocate, the planner alone, 8 GCDs" "$(micros allocate 2)" 1000 us
-information "  the slowest of all who use it" "$(micros allocate 3) us" - -
 
 taskset -acp "$(taskset -pc $$ | sed 's/.*: //')" "$large" >/dev/null
 "$BENCH/beside" "$work/large.sock" "$(call Fabric.GetStatus '{}')" "$(call Fabric.GetMatrix '{"metric":"cpu_pingpong"}')" 9 >"$work/beside"
@@ -145,6 +68,7 @@ taskset -c "$cpu" "$BENCH/spawn" 1000 echo "$BENCH/echo_client" "$work/echo.sock
 # A command in its berth beside the command alone, and beside hwloc's way to bind one; on a machine of its own measurements and on one of eight GCDs.
 binder=()
 command -v hwloc-bind >/dev/null && binder=(-- hwloc-bind "$(command -v hwloc-bind)" core:0 /bin/true)
+gcds "$work/gcds"
 daemon exec --node "$work/gcds"
 taskset -acp "$cpu" "$pid" >/dev/null
 exec_pid=$pid
@@ -166,7 +90,7 @@ absolute "start to first answer from a database" "$(awk '{ printf "%.1f", $2 / 1
 
 # 1,900 cells every hour of a year: some minutes. On a disk in memory, if there is one: what is measured is the file and the program.
 year=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo "$work")/berth-year-XXXXXX")
-trap 'for pid in ${pids[@]+"${pids[@]}"}; do kill "$pid" 2>/dev/null || true; done; wait 2>/dev/null || true; rm -rf "$work" "$year"' EXIT
+trap 'end; rm -rf "$year"' EXIT
 "$BENCH/year" "$year" 1 "$(date +%s)" >"$work/year" || missed=$((missed + 1))
 figure() { awk -v name="$1" '$1 == name { print $2 }' "$work/year"; }
 absolute "a year of 1,900 cells every hour" "$(figure size)" 200 MB
@@ -189,17 +113,6 @@ kill "$pid"
 wait "$pid" 2>/dev/null || true
 rm -rf "$year"
 
-# Bind with traffic: the slowest of several patterns on nodes of 8, 16 and 64 gpus, whose measurements differ from pair to pair.
-"$BENCH/bind" >"$work/bind"
-slowest() { awk -v begins="$1" -v column="${2:-2}" 'index($1, begins) == 1 && $column > most { most = $column } END { printf "%.2f", most }' "$work/bind"; }
-absolute "Bind for traffic: 8 GPUs, proven" "$(slowest 8-)" 1 ms
-absolute "  the first answer of a snapshot" "$(slowest 8- 4)" 1 ms
-information "  what answers rest on, derived once for a snapshot" "$(slowest 8- 5) ms" - -
-absolute "Bind for traffic: 16 GPUs" "$(slowest 16-)" 20 ms
-absolute "Bind for traffic: 64 GPUs" "$(slowest 64-)" 200 ms
-absolute "  above the best that a long annealing finds" "$(slowest beyond-64)" 1 %
-absolute "  the worst of ten orders of its GPUs, above the best" "$(slowest spread-64)" 1 %
-
 begin=$(date +%s%N)
 "$BIN/berth-probe-cpu" --profile quick >"$work/probe"
 absolute "quick CPU profile" "$(awk -v a="$begin" -v b="$(date +%s%N)" 'BEGIN { printf "%.2f", (b - a) / 1e9 }')" 3 s
@@ -214,6 +127,9 @@ sleep 10
 absolute "idle: wake-ups in 10 s" $(($(switches) - before)) 0 ""
 memory() { awk -v key="$1:" '$1 == key { printf "%.1f", $2 * 1024 / 1e6 }' /proc/"$pid"/status; }
 absolute "idle: resident with $(basename "$node") ($(memory RssAnon) MB its own)" "$(memory VmRSS)" 10 MB
+
+echo
+BIN=$BIN BENCH=$BENCH tests/bench/planner.sh || missed=$((missed + $?))
 
 echo
 BIN=$BIN BENCH=$BENCH tests/bench/hostile.sh || [ $? = 77 ] || missed=$((missed + 1))
