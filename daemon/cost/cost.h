@@ -6,8 +6,8 @@
  *   resource_model (shared limits), struct evidence.
  * Uses: base node sim
  * Public headers: cost.h derive.h doubt.h ends.h estimate.h evidence.h load.h load_interval.h
- * load_table.h load_untried.h load_why.h memkind.h memrate.h memuse.h move.h pairs.h policy.h
- * published_bound.h resource_model.h resource_structure.h runtime_variables.h step.h way_seen.h
+ *   load_table.h load_untried.h load_why.h memkind.h memrate.h memuse.h move.h pairs.h policy.h
+ *   published_bound.h resource_model.h resource_structure.h runtime_variables.h step.h way_seen.h
  * Shown by: tests/unit/cost, docs/ADVICE.md
  */
 #pragma once
