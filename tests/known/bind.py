@@ -1,8 +1,8 @@
 """Known answers of Bind. Fields of a case: see tests/known/README.md."""
-from .nodes import (BOTH_WAYS, BRIDGES, DGX1, DGX1_WIDE, DGX2_PORTS, FAR_IS_FASTER, FOURTH_FASTER,
-                    FOURTH_SLOWER, GIB, HIVE16, HIVES16, KNL_SNC4, LUMI_C, MI100_HIVES, MI210_HIVES,
-                    MIB, OWN_PORTS, POLARIS, SHARED_PORTS, SIROCCO, SOCKETS, TWO_NICS, V100_POWER9,
-                    ZEN, ZEN2)
+from .nodes import (BOTH_WAYS, BRIDGES, DGX1, DGX1_WIDE, DGX2_PORTS, ENGINE_OR_KERNEL,
+                    FAR_IS_FASTER, FOURTH_FASTER, FOURTH_SLOWER, GIB, HIVE16, HIVES16, KNL_SNC4,
+                    LUMI_C, MI100_HIVES, MI210_HIVES, MIB, OWN_PORTS, POLARIS, SHARED_PORTS,
+                    SIROCCO, SOCKETS, TWO_NICS, V100_POWER9, ZEN, ZEN2)
 
 LUMI = "LUMI user guide, Distribution and binding options"
 PAPER = "Schieffer et al., Data Movement in AMD Multi-GPU Systems with Infinity Fabric"
@@ -100,6 +100,10 @@ CASES = [
     {"name": "LUMI-C: two tasks fill a socket each", "node": LUMI_C,
      "ask": {"tasks": 2}, "expect": {"cpus": ["0-63", "64-127"]},
      "source": LUMI + ": --cpu-bind=sockets"},
+    {"name": "LUMI-C: two tasks of half a socket have one each", "node": LUMI_C,
+     "ask": {"tasks": 2, "cores_per_task": 32},
+     "expect": {"cpu_groups": (["0-63", "64-127"], 1), "cores": 32},
+     "source": "by hand: the memory channels of both sockets"},
     # ---- MI250X by the paper ----
     {"name": "MI250X: four that copy with the host have a module each", "node": "mi250x",
      "ask": {"tasks": 4, "host_bytes": GIB},
@@ -225,6 +229,19 @@ CASES = [
     {"name": "a pair of three allowed GPUs has the bridge", "node": BRIDGES,
      "ask": {"tasks": 2, "pattern": "pairs", "bytes": GIB, "allowed": gpus(0, 1, 3)},
      "expect": {"gpus_among": [[1, 3]]}, "source": "by hand"},
+    {"name": "few bytes between GPUs go by kernel where kernels start sooner",
+     "node": ENGINE_OR_KERNEL,
+     "ask": {"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": 4096}]},
+     "expect": {"time_ns": 5000 + 4096 / 20},
+     "source": "by hand: 5 us and 20 GB/s, against 10 us and 40"},
+    {"name": "many bytes between GPUs go by copy engine where engines carry more",
+     "node": ENGINE_OR_KERNEL,
+     "ask": {"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": 4 * MIB}]},
+     "expect": {"time_ns": 10000 + 4 * MIB / 40}, "source": "by hand"},
+    {"name": "few bytes between GPUs by the engine that is asked for", "node": ENGINE_OR_KERNEL,
+     "ask": {"tasks": 2, "mechanism": "copy_engine",
+             "flows": [{"from": 0, "to": 1, "bytes": 4096}]},
+     "expect": {"time_ns": 10000 + 4096 / 40}, "source": "by hand"},
     {"name": "partners that are no neighbours have the bridges", "node": BRIDGES,
      "ask": {"tasks": 4, "mechanism": "copy_engine",
              "flows": [{"from": a, "to": b, "bytes": GIB} for a, b in ((0, 3), (1, 2))]},

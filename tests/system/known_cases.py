@@ -233,6 +233,13 @@ def r_times(answer, stated, _):
         time_is(found[name], expected)
 
 
+def r_times_about(answer, stated, _):
+    """The times of these options, each with the share by which it may be off."""
+    found = {named(option): option["predicted"]["time_ns"] for option in answer["options"]}
+    for name, about in stated.items():
+        expect(name in found and is_near(found[name], *about), found, "instead of", stated)
+
+
 def r_nominal_ns(answer, stated, _):
     """The first does not count as measured. It takes no less than by all that the links state, and
     no more than by a quarter of that, the least that copy engines are known to reach.
@@ -317,6 +324,30 @@ def with_whole_node(node, request):
     return {**request, "allowed": {**whole, **request.get("allowed", {})}}
 
 
+# ---- what holds for every answer ----
+
+def is_interval(predicted):
+    """A time lies inside its interval."""
+    if predicted is not None:
+        low, time_ns, high = (predicted[key] for key in ("low_ns", "time_ns", "high_ns"))
+        expect(time_ns >= 0 and (low is None or low <= time_ns * (1 + 1e-9)), predicted)
+        expect(high is None or time_ns <= high * (1 + 1e-9), predicted)
+
+
+def is_sound(answer):
+    for option in answer.get("options", [answer]):
+        is_interval(option["predicted"])
+    if "tasks" in answer:
+        cpus = [cpus_of(task["cpus"]) for task in answer["tasks"]]
+        expect(all(cpus) and len(set().union(*cpus)) == sum(map(len, cpus)), "cores twice", cpus)
+        if answer["predicted"] and answer["baseline"]:
+            times = [answer[key]["time_ns"] for key in ("predicted", "baseline")]
+            expect(times[0] <= times[1] * (1 + 1e-9), "longer than in order:", times)
+    for option in answer.get("options", []):
+        fractions = [segment["fraction"] for segment in option.get("segments", [])]
+        expect(not fractions or abs(sum(fractions) - 1) < 1e-6, fractions, "do not add up to 1")
+
+
 class Asker:
     """Asks a daemon requests of one method; knows the node and the request of the case."""
 
@@ -327,6 +358,7 @@ class Asker:
     def __call__(self, request):
         error, answer = self.daemon.ask(self.method, with_whole_node(self.daemon, request))
         expect(error is None, error, answer)
+        is_sound(answer)
         return answer
 
 
