@@ -377,3 +377,24 @@ HIVE16 = [[hive, hive + 4, hive + 8, hive + 12] for hive in range(4)]
 
 # Nothing says how two GPUs are joined, nor how fast.
 UNKNOWN = Built(TWO_PACKAGES, stated=0)
+
+# Two sockets as above, whose cores exchange in 100 ns and 14 GB/s inside, in 300 and 6 across.
+TALKING = Built(SOCKETS.numa, distance=SOCKETS.distance, values=SOCKETS.values + [
+    (metric, f"core{a}", f"core{b}", inside if a // 8 == b // 8 else across)
+    for a, b in itertools.permutations(range(16), 2)
+    for metric, inside, across in (("cpu_pingpong", 100, 300), ("cpu_queue", 14 * GB, 6 * GB),
+                                   ("cpu_copy", 14 * GB, 6 * GB))])
+
+
+def many_ports(count):
+    """GPUs with 25 GB/s from memory each, all at once too, and 200 between them."""
+    return Built([{"cores": 8, "ports": [["gpu"]] * count}],
+                 links=[(f"gpu{a}", f"gpu{b}", "nvlink", 250.0)
+                        for a, b in itertools.combinations(range(count), 2)],
+                 values=peers({pair: 200 for pair in itertools.combinations(range(count), 2)})
+                 + hosts(25, range(count), lambda gpu: 0),
+                 sets=[(HOST + "_concurrent", [("numa0", f"gpu{gpu}", 25 * GB)
+                                               for gpu in range(count)])])
+
+
+FOUR_PORTS, SIX_PORTS = many_ports(4), many_ports(6)

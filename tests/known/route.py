@@ -1,9 +1,9 @@
 """Known answers of Route. Fields of a case: see tests/known/README.md."""
 from .nodes import (BOTH_WAYS, CORNER, CORNER_APART, CORNER_STARTS, DGX2_PORTS, DOWN, ENGINE_ALONE,
-                    ENGINE_OR_KERNEL, GIB, KERNEL_FASTER, LINKS, MIB, OTHER_PAIRS, READ_OR_WRITE,
-                    SIROCCO, STAGED, STAGED_APART, THREE_READERS, TRIANGLE, TRIANGLE_APART,
-                    TRIANGLE_NARROW, TWO_PORTS, TWO_PORTS_APART, TWO_PORTS_NARROW, TWO_PORTS_STARTS,
-                    UNKNOWN, WAY_BACK)
+                    ENGINE_OR_KERNEL, FOUR_PORTS, GIB, KERNEL_FASTER, LINKS, MIB, OTHER_PAIRS,
+                    READ_OR_WRITE, SIROCCO, SIX_PORTS, STAGED, STAGED_APART, THREE_READERS,
+                    TRIANGLE, TRIANGLE_APART, TRIANGLE_NARROW, TWO_PORTS, TWO_PORTS_APART,
+                    TWO_PORTS_NARROW, TWO_PORTS_STARTS, UNKNOWN, WAY_BACK)
 
 PAPER = "Schieffer et al., Data Movement in AMD Multi-GPU Systems with Infinity Fabric"
 FUSCO = "Fusco et al., Data Movement in Tightly Coupled Heterogeneous Systems"
@@ -198,6 +198,14 @@ CASES = [
      "source": "by hand: a second copy would start later than the first one ends"},
     {"name": "many bytes over both ports", "node": TWO_PORTS_STARTS, "ask": ask("numa0", "gpu0"),
      "expect": {"first": "split", "time_about": (GIB / 50, 0.03)}, "source": "by hand"},
+    {"name": "four ports that were measured at once", "node": FOUR_PORTS,
+     "ask": ask("numa0", "gpu0"),
+     "expect": {"first": "split", "time_about": (GIB / 100, 0.04), "parts_at_most": 4},
+     "source": "by hand: 25 GB/s into each GPU, and 200 between them"},
+    {"name": "a split has four parts at most", "node": SIX_PORTS, "ask": ask("numa0", "gpu0"),
+     "expect": {"first": "split", "time_about": (GIB / 100, 0.04), "parts_at_most": 4},
+     "source": "issue 18, part 5; by hand: 25 GB/s into each of four GPUs",
+     "todo": "splits have up to eight parts"},
     {"name": "two ports that share 25 GB/s", "node": TWO_PORTS_NARROW,
      "ask": ask("numa0", "gpu0"),
      "expect": {"first": "copy_engine", "time_ns": GIB / 25}, "source": "by hand"},

@@ -197,6 +197,12 @@ def r_first(answer, stated, _):
     expect(found[0] == stated, found, "instead of first", stated)
 
 
+def r_parts_at_most(answer, stated, _):
+    """No option has more segments."""
+    found = [len(option["segments"]) for option in answer["options"]]
+    expect(max(found) <= stated, found, "instead of at most", stated)
+
+
 def r_behind(answer, stated, _):
     """These options are there, and do not lead."""
     found = [named(option) for option in answer["options"]]
