@@ -291,7 +291,7 @@ DISCRETE_VALUES = (
            for operation in ("read", "write", "copy")), []))
 DISCRETE = Built(TWO_PACKAGES, links=NVLINK_01, values=DISCRETE_VALUES)
 
-# The same with all that getting memory costs, and what else there is to reach it by.
+# The same with the costs of getting memory, and the rates of memory of malloc and of migration.
 PRICED = Built(TWO_PACKAGES, links=NVLINK_01, values=DISCRETE_VALUES + [
     ("allocation", "gpu0", f"numa{n}", rate * GB, axes) for n in range(2)
     for rate, axes in ((2, {}), (1, {"kind": "pinned"}))] + [
@@ -333,6 +333,9 @@ FAR_IS_FASTER = Built([{"cores": 8, "ports": [["gpu"]]}, {"cores": 8}],
 # An engine measured at 20 GB/s over a link that states 100; nothing of kernels.
 ENGINE_ALONE = Built(ONE_PACKAGE, links=[("gpu0", "gpu1", "nvlink", 100.0)],
                      values=peers({(0, 1): 20}))
+# Engines measured at 20 GB/s and published at 30; kernels published at 25.
+PUBLISHED_TOO = Built(ONE_PACKAGE, links=NVLINK_01, values=peers({(0, 1): 20}),
+                      published=peers({(0, 1): 30}) + peers({(0, 1): 25}, metric="gpu_gpu_kernel"))
 # Only the way back was measured, 30 GB/s; only other pairs were measured, 40 GB/s.
 WAY_BACK = Built(ONE_PACKAGE, links=NVLINK_01, values=[(PEER, "gpu1", "gpu0", 30 * GB)])
 OTHER_PAIRS = Built([{"cores": 8, "ports": [["gpu"]] * 4}],
@@ -375,7 +378,7 @@ HIVES16 = Built([{"cores": 8, "ports": [["gpu"]] * 8} for _ in range(2)],
                 values=peers(INTERLEAVED))
 HIVE16 = [[hive, hive + 4, hive + 8, hive + 12] for hive in range(4)]
 
-# Nothing says how two GPUs are joined, nor how fast.
+# Two GPUs without links and without stated rates.
 UNKNOWN = Built(TWO_PACKAGES, stated=0)
 
 # Two sockets as above, whose cores exchange in 100 ns and 14 GB/s inside, in 300 and 6 across.

@@ -1,9 +1,9 @@
 """Known answers of Route. Fields of a case: see tests/known/README.md."""
 from .nodes import (BOTH_WAYS, CORNER, CORNER_APART, CORNER_STARTS, DGX2_PORTS, DOWN, ENGINE_ALONE,
                     ENGINE_OR_KERNEL, FOUR_PORTS, GIB, KERNEL_FASTER, LINKS, MIB, OTHER_PAIRS,
-                    READ_OR_WRITE, SIROCCO, SIX_PORTS, STAGED, STAGED_APART, THREE_READERS,
-                    TRIANGLE, TRIANGLE_APART, TRIANGLE_NARROW, TWO_PORTS, TWO_PORTS_APART,
-                    TWO_PORTS_NARROW, TWO_PORTS_STARTS, UNKNOWN, WAY_BACK)
+                    PUBLISHED_TOO, READ_OR_WRITE, SIROCCO, SIX_PORTS, STAGED, STAGED_APART,
+                    THREE_READERS, TRIANGLE, TRIANGLE_APART, TRIANGLE_NARROW, TWO_PORTS,
+                    TWO_PORTS_APART, TWO_PORTS_NARROW, TWO_PORTS_STARTS, UNKNOWN, WAY_BACK)
 
 PAPER = "Schieffer et al., Data Movement in AMD Multi-GPU Systems with Infinity Fabric"
 FUSCO = "Fusco et al., Data Movement in Tightly Coupled Heterogeneous Systems"
@@ -139,6 +139,11 @@ CASES = [
      "ask": ask("gpu0", "gpu1"),
      "expect": {"first": "copy_engine", "time_ns": GIB / 20, "behind": ["kernel"]},
      "source": "issue 16, B1: measured before nominal, 20 GB/s before 100"},
+    {"name": "a measured engine leads a published kernel", "node": PUBLISHED_TOO,
+     "ask": ask("gpu0", "gpu1"),
+     "expect": {"first": "copy_engine", "time_ns": GIB / 20, "behind": ["kernel"]},
+     "source": "docs of Route: measured precede published; 20 GB/s measured of the engine, "
+     "though 30 were published, and 25 of kernels"},
     {"name": "the way back stands for the way there", "node": WAY_BACK,
      "ask": ask("gpu0", "gpu1"),
      "expect": {"first": "copy_engine", "time_ns": GIB / 30, "measured": False},

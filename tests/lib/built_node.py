@@ -24,20 +24,20 @@ class Built:
     numa: a dict for each NUMA node.
       cores: number of cores (0: memory without cores). l3: cores of one L3; default all.
       package: its package; default one of its own. gib: its memory; default 64.
-      ports: a list for each PCIe port of the host, of "gpu" and "nic"; a single device sits on the
-      root without a switch. GPUs count in PCI order, which is the order of the list `bus` if given.
-    bus: PCI bus numbers of the GPUs, in the order of the ports.
+      ports: a list of "gpu" and "nic" for each PCIe port of the host. A single device sits on the
+      root without a switch.
+    bus: PCI bus numbers of the GPUs, in the order of the ports; GPUs are numbered by them.
     distance: rows of the firmware's NUMA distances.
     links: (from, to, kind, GB/s); nvlink, xgmi, c2c. down: pairs whose link is down.
     values: (metric, from, to, value, {axes}) in SI units. sets: (metric, [(from, to, value)]).
-    source: measured, published or nominal.
+    published: values that are published rather than measured.
     """
 
     def __init__(self, numa, *, bus=None, distance=None, links=(), down=(), values=(), sets=(),
-                 source="measured", stated=STATED, gpu_gib=32):
-        self.numa, self.bus, self.distance = numa, bus, distance
-        self.links, self.down, self.values, self.sets = links, down, list(values), list(sets)
-        self.source, self.stated, self.gpu_gib = source, stated, gpu_gib
+                 published=(), stated=STATED, gpu_gib=32):
+        self.numa, self.distance, self.links, self.down = numa, distance, links, down
+        self.values, self.sets, self.published = list(values), list(sets), list(published)
+        self.stated, self.gpu_gib = stated, gpu_gib
         self.index = itertools.count(1)
         gpus = sum(port.count("gpu") for node in numa for port in node.get("ports", ()))
         self.buses = list(bus or range(0x10, 0x10 + gpus))
@@ -136,12 +136,13 @@ class Built:
                    "nominal_bytes_per_s": rate * 1e9, "state": state}
 
     def measurements(self):
-        yield {"record": "run", "schema": 1, "probe": "gpu", "backend": "standin",
-               "started_at": 1790000000, "conditions": {}, "source": self.source}
-        for metric, start, end, value, *axes in self.values:
-            yield {"record": "value", "metric": metric, "from": start, "to": end,
-                   "axes": axes[0] if axes else {}, "value": value, "low": 0.998 * value,
-                   "high": 1.002 * value, "n": 9}
+        for source, values in (("published", self.published), ("measured", self.values)):
+            yield {"record": "run", "schema": 1, "probe": "gpu", "backend": "standin",
+                   "started_at": 1790000000, "conditions": {}, "source": source}
+            for metric, start, end, value, *axes in values:
+                yield {"record": "value", "metric": metric, "from": start, "to": end,
+                       "axes": axes[0] if axes else {}, "value": value, "low": 0.998 * value,
+                       "high": 1.002 * value, "n": 9}
         for metric, flows in self.sets:
             yield {"record": "set", "metric": metric,
                    "flows": [{"from": start, "to": end, "bytes_per_s": rate, "low": 0.998 * rate,
