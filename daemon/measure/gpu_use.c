@@ -1,6 +1,7 @@
 #include "measure/gpu_use.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,102 @@ char *gpu_use_translate(const struct graph *graph, const char *places)
     return list;
 }
 
+/* Bytes per second that links between two gpus are said to carry. */
+static double width_between(const struct graph *graph, place_id a, place_id b)
+{
+    double width = 0;
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        bool joins = (link->from == a && link->to == b) || (link->from == b && link->to == a);
+        if (joins && link->state != LINK_DOWN && link->nominal_bytes_per_s > 0)
+            width += link->nominal_bytes_per_s;
+    }
+    return width;
+}
+
+#define DETOURS 2 /* of a transfer in parts, beside its direct path */
+
+/* A path over one gpu or two between. */
+struct detour {
+    place_id via[2]; /* the second PLACE_NONE: there is one */
+    double width;
+};
+
+/* Puts it among the widest found, of which each begins with another gpu; shorter ones come first.
+ */
+static void note_detour(struct detour detour[DETOURS], const struct detour *its)
+{
+    struct detour next = *its;
+    for (size_t i = 0; i < DETOURS; i++) {
+        bool same = detour[i].width > 0 && detour[i].via[0] == next.via[0];
+        if (!(next.width > detour[i].width)) {
+            if (same)
+                return;
+            continue;
+        }
+        struct detour moved = detour[i];
+        detour[i] = next;
+        if (same)
+            return;
+        next = moved;
+    }
+}
+
+static void find_detours(const struct graph *graph, place_id from, place_id to,
+                         struct detour detour[DETOURS])
+{
+    for (place_id a = graph_next(graph, PLACE_GPU, 0); a != PLACE_NONE;
+         a = graph_next(graph, PLACE_GPU, a + 1)) {
+        double first = width_between(graph, from, a);
+        if (a == from || a == to || !(first > 0))
+            continue;
+        note_detour(detour,
+                    &(struct detour){{a, PLACE_NONE}, fmin(first, width_between(graph, a, to))});
+        for (place_id b = graph_next(graph, PLACE_GPU, 0); b != PLACE_NONE;
+             b = graph_next(graph, PLACE_GPU, b + 1))
+            if (b != a && b != from && b != to)
+                note_detour(detour, &(struct detour){{a, b},
+                                                     fmin(fmin(first, width_between(graph, a, b)),
+                                                          width_between(graph, b, to))});
+    }
+}
+
+/* Appends the copies of a transfer in parts between two gpus: directly, and through others. Rates
+ * of all of them together decide whether Route splits it. */
+static char *append_split(char *list, const struct graph *graph, place_id from, place_id to,
+                          const char *mechanism)
+{
+    struct detour detour[DETOURS] = {0};
+    char text[(3 * DETOURS + 1) * 2 * 72];
+    find_detours(graph, from, to, detour);
+    int used = snprintf(text, sizeof text, "%s%s>%s", mechanism, probe_name(graph, from),
+                        probe_name(graph, to));
+    for (size_t i = 0; i < DETOURS && detour[i].width > 0; i++) {
+        place_id hop[] = {from, detour[i].via[0], detour[i].via[1], to};
+        for (size_t h = 1, last = 0; h < 4; h++) {
+            if (hop[h] == PLACE_NONE)
+                continue;
+            used += snprintf(text + used, sizeof text - (size_t)used, "+%s>%s",
+                             probe_name(graph, hop[last]), probe_name(graph, hop[h]));
+            last = h;
+        }
+    }
+    return detour[0].width > 0 ? append(list, text, (size_t)used) : list;
+}
+
+static char *append_splits(char *list, const struct gpu_use *use, const struct graph *graph)
+{
+    static const char *const mechanisms[] = {"kernel/", ""};
+    for (size_t m = 0; m < 2; m++)
+        for (place_id from = graph_next(graph, PLACE_GPU, 0); from != PLACE_NONE;
+             from = graph_next(graph, PLACE_GPU, from + 1))
+            for (place_id to = graph_next(graph, PLACE_GPU, 0); to != PLACE_NONE;
+                 to = graph_next(graph, PLACE_GPU, to + 1))
+                if (from != to && list != NULL && gpu_use_counts(use, graph, from))
+                    list = append_split(list, graph, from, to, mechanisms[m]);
+    return list;
+}
+
 char *gpu_use_sets(const struct graph *graph, const char *vendor)
 {
     struct gpu_use use = {.vendor = vendor};
@@ -154,5 +251,5 @@ char *gpu_use_sets(const struct graph *graph, const char *vendor)
             list = append(list, text, strlen(text));
     }
     link_paths_free(paths);
-    return list;
+    return list != NULL ? append_splits(list, &use, graph) : NULL;
 }

@@ -72,8 +72,8 @@ static const struct probe_option list[] = {
      OPT_SKIP},
     {"without", "GPU,...", "do not touch these GPUs: PCI addresses, UUIDs", OPT_WITHOUT},
     {"sets", "SET,...",
-     "measure these, too, two copies by copy engine at once: \"FROM>TO+FROM>TO\" each, PCI "
-     "addresses, UUIDs",
+     "measure these concurrent copies, too: \"FROM>TO+FROM>TO\" by copy engine, behind "
+     "\"kernel/\" by kernel; PCI addresses, UUIDs",
      OPT_SETS},
     {"variant", "NAME", "AMD: no-sdma or xnack, which this process's environment is made for",
      OPT_VARIANT},

@@ -32,7 +32,7 @@ def test_names():
     for cell in ("copy_latency numa0 gpu1", "speed numa0 numa0", "copy_latency numa0 0000:00:06.0 too"):
         assert f"places of this machine: {cell}; there are" in refused(node, "--skip", cell)
     for asked in ("0000:00:06.0>0000:00:07.0", "0000:00:06.0>0000:00:06.0+0000:00:07.0>0000:00:08.0", "0000:00:06.0>0000:00:07.0+0000:00:08.0>gpu0"):
-        assert f"--sets: not \"FROM>TO+FROM>TO\" with GPUs of this machine: {asked}; there are {gpus}\n" in refused(node, "--sets", asked)
+        assert f"--sets: not \"[kernel/]FROM>TO+FROM>TO\" with GPUs of this machine: {asked}; there are {gpus}\n" in refused(node, "--sets", asked)
     assert "no such metric: speed; there are host_gpu_copy_engine, " in refused(node, "--metrics", "copy_latency,speed")
     assert "this probe does not measure: cpu_copy; there are host_gpu_copy_engine, " in refused(node, "--metrics", "cpu_copy")
     good = "NVIDIA H200/13000: read 512x132u4 write 256x0u4 copy 512x132u8"

@@ -75,8 +75,8 @@ size_t gpu_cells_sets_host(int devices, size_t triples, struct probe_random *ran
 
 /* The number of a set has the count of its pairs (1 or 2) and their devices, 6 bits each. With
  * count 0, a is a pattern below and d its device; in TO_THE_NEXT each device copies to the device d
- * places after it. */
-enum { TO_THE_NEXT, ALL_TO_ONE, ONE_TO_ALL };
+ * places after it. In ASKED, c and d are the number of a requested set. */
+enum { TO_THE_NEXT, ALL_TO_ONE, ONE_TO_ALL, ASKED };
 
 static int64_t number_of(int pairs, int a, int b, int c, int d)
 {
@@ -214,8 +214,21 @@ static bool measure_host(struct gpu_run *run, const struct gpu_cell *cell, int64
                        cell->variant % DIRECTION_COUNT == BOTH, budget_ns);
 }
 
+static size_t asked_flows(const struct gpu_run *run, size_t number, int (*ret_ends)[2])
+{
+    struct gpu_names_set set;
+    (void)gpu_names_set(run->node, run->selection.sets[number], &set);
+    for (int i = 0; i < set.count; i++) {
+        ret_ends[i][0] = set.flow[i][0];
+        ret_ends[i][1] = set.flow[i][1];
+    }
+    return (size_t)set.count;
+}
+
 static size_t peer_flows(const struct gpu_run *run, const struct gpu_cell *cell, int (*ret_ends)[2])
 {
+    if (cell->bytes >> 18 == ASKED)
+        return asked_flows(run, (size_t)cell->bytes & 0xfff, ret_ends);
     struct gpu_cells_set set = gpu_cells_sets_flows(cell->bytes, run->node->device_count);
     for (int i = 0; i < set.count; i++) {
         ret_ends[i][0] = set.from[i];
@@ -303,10 +316,10 @@ static bool list_far(const struct gpu_run *run, struct gpu_cells *cells)
 static bool add_peer(const struct gpu_run *run, struct gpu_cells *cells, int64_t number,
                      int variant, int rank)
 {
-    bool by_kernel = variant == GPU_BY_KERNEL;
+    bool by_kernel = variant == GPU_BY_KERNEL, is_asked = number >> 18 == ASKED;
     struct gpu_cell cell = {.metric = by_kernel ? PROBE_GPU_GPU_KERNEL_CONCURRENT
                                                 : PROBE_GPU_GPU_COPY_ENGINE_CONCURRENT,
-                            .phase = by_kernel ? GPU_PHASE_DETAIL : GPU_PHASE_SETS,
+                            .phase = by_kernel && !is_asked ? GPU_PHASE_DETAIL : GPU_PHASE_SETS,
                             .rank = rank,
                             .from = GPU_PLACE_NONE,
                             .to = GPU_PLACE_NONE,
@@ -323,13 +336,15 @@ static bool list_asked(const struct gpu_run *run, struct gpu_cells *cells, size_
 {
     bool ok = true;
     for (size_t i = 0; ok && i < run->selection.set_count; i++) {
-        int device[4];
-        if (!gpu_names_set(run->node, run->selection.sets[i], device) || device[0] < 0 ||
-            device[1] < 0 || device[2] < 0 || device[3] < 0)
+        struct gpu_names_set set;
+        bool is_there = gpu_names_set(run->node, run->selection.sets[i], &set);
+        for (int f = 0; f < set.count && is_there; f++)
+            is_there = set.flow[f][0] >= 0 && set.flow[f][1] >= 0;
+        if (!is_there)
             continue;
-        ok = add_peer(run, cells, number_of(2, device[0], device[1], device[2], device[3]),
-                      GPU_BY_ENGINE, 0);
-        ++*ret_count;
+        ok = add_peer(run, cells, number_of(0, ASKED, 0, (int)(i >> 6), (int)(i & 63)),
+                      set.by_kernel ? GPU_BY_KERNEL : GPU_BY_ENGINE, 0);
+        *ret_count += set.count == 2;
     }
     return ok;
 }

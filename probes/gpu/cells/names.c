@@ -63,31 +63,35 @@ static int device_of(const struct gpu_node *node, const char *name)
     return -1;
 }
 
-static bool set_names(const char *text, char name[4][72])
+static bool is_gpu_at(const struct gpu_node *node, const char *name, int *ret_device)
 {
+    *ret_device = device_of(node, name);
+    return is_gpu(node, name);
+}
+
+/* Reads "FROM>TO" into the set. Returns the text behind it; NULL when it is no flow. */
+static const char *read_flow(const struct gpu_node *node, const char *text,
+                             struct gpu_names_set *set)
+{
+    char from[72], to[72];
     int end = 0;
-    return sscanf(text, "%71[^>+]>%71[^>+]+%71[^>+]>%71[^>+]%n", name[0], name[1], name[2], name[3],
-                  &end) == 4 &&
-           text[end] == '\0' && strcmp(name[0], name[1]) != 0 && strcmp(name[2], name[3]) != 0;
+    if (set->count == GPU_NAMES_SET_FLOWS ||
+        sscanf(text, "%71[^>+]>%71[^>+]%n", from, to, &end) != 2 || strcmp(from, to) == 0)
+        return NULL;
+    int *flow = set->flow[set->count++];
+    bool ok = is_gpu_at(node, from, &flow[0]);
+    return is_gpu_at(node, to, &flow[1]) && ok ? text + end : NULL;
 }
 
-bool gpu_names_set(const struct gpu_node *node, const char *text, int ret_device[4])
+bool gpu_names_set(const struct gpu_node *node, const char *text, struct gpu_names_set *ret)
 {
-    char name[4][72];
-    if (!set_names(text, name))
-        return false;
-    for (int i = 0; i < 4; i++)
-        ret_device[i] = device_of(node, name[i]);
-    return true;
-}
-
-static bool is_set(const struct gpu_node *node, const char *text)
-{
-    char name[4][72];
-    bool ok = set_names(text, name);
-    for (int i = 0; i < 4 && ok; i++)
-        ok = is_gpu(node, name[i]);
-    return ok;
+    static const char kernel[] = "kernel/";
+    struct gpu_names_set set = {.by_kernel = strncmp(text, kernel, sizeof kernel - 1) == 0};
+    text += set.by_kernel ? sizeof kernel - 1 : 0;
+    while ((text = read_flow(node, text, &set)) != NULL && *text == '+')
+        text++;
+    *ret = set;
+    return text != NULL && *text == '\0' && set.count > 1;
 }
 
 /* Appends the valid names to the error message. */
@@ -110,6 +114,7 @@ static bool refuse(const struct gpu_node *node, const char *what, const char *na
 bool gpu_names_check(const struct gpu_node *node, const struct gpu_selection *selection,
                      const char *const *without, char *ret_text, size_t size)
 {
+    struct gpu_names_set set;
     for (const char *const *name = without; *name != NULL; name++)
         if (!is_gpu(node, *name))
             return refuse(node, "--without: no such GPU", *name, false, ret_text, size);
@@ -118,8 +123,9 @@ bool gpu_names_check(const struct gpu_node *node, const struct gpu_selection *se
             return refuse(node, "--places: no such GPU or NUMA node", selection->places[i], true,
                           ret_text, size);
     for (size_t i = 0; i < selection->set_count; i++)
-        if (!is_set(node, selection->sets[i]))
-            return refuse(node, "--sets: not \"FROM>TO+FROM>TO\" with GPUs of this machine",
+        if (!gpu_names_set(node, selection->sets[i], &set))
+            return refuse(node,
+                          "--sets: not \"[kernel/]FROM>TO+FROM>TO\" with GPUs of this machine",
                           selection->sets[i], false, ret_text, size);
     for (size_t i = 0; i < selection->skipped_count; i++)
         if (!is_cell(node, selection->skipped[i]))

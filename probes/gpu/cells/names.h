@@ -7,10 +7,17 @@
 
 #define GPU_NAMES_TEXT 4096 /* room for the sentence: 64 GPUs and 64 NUMA nodes */
 
-/* Reads two copies between GPUs, "FROM>TO+FROM>TO", as numbers of devices. A device that was left
- * out or is not the node's is -1. False: the text has another form, or a copy is from a GPU to
- * itself. */
-bool gpu_names_set(const struct gpu_node *node, const char *text, int ret_device[4]);
+#define GPU_NAMES_SET_FLOWS 16
+
+struct gpu_names_set {
+    bool by_kernel; /* else by copy engine */
+    int count;
+    int flow[GPU_NAMES_SET_FLOWS][2]; /* devices, from and to; -1 one that was left out */
+};
+
+/* Reads "FROM>TO+FROM>TO", and more of them, behind "kernel/" by kernel. False when it is no set of
+ * several copies between GPUs of this machine; *ret then has the part that was read. */
+bool gpu_names_set(const struct gpu_node *node, const char *text, struct gpu_names_set *ret);
 
 /* True when every name of the places, of without (NULL-terminated) and of sets is one of the
  * node's. Every skipped cell must be "metric from to" with names that a record has. GPUs that were

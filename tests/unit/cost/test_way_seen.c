@@ -158,7 +158,7 @@ static void the_probe_is_asked_in_its_names(void **state)
     (void)state;
     struct fixture f = begin();
     char *text = gpu_use_sets(f.found.graph, "amd"), *none = gpu_use_sets(f.found.graph, "nvidia"),
-         name[200];
+         name[300];
     assert_true(text != NULL && none != NULL);
     snprintf(name, sizeof name, "%s>%s+%s>%s", graph_place(f.found.graph, gpu(&f, 0))->pci,
              graph_place(f.found.graph, gpu(&f, 3))->pci,
@@ -168,7 +168,17 @@ static void the_probe_is_asked_in_its_names(void **state)
     size_t commas = 0;
     for (const char *c = text; *c != '\0'; c++)
         commas += *c == ',';
-    assert_int_equal(commas, 11);
+    /* 12 that show paths; each transfer in parts by kernel and by copy engine */
+    assert_int_equal(commas, 11 + 2 * 56);
+    /* From gpu0 to gpu2 the widest paths beside the link are over gpu1 and gpu3, and over gpu6 and
+     * gpu4: 50 GB/s each. */
+    const char *pci[8];
+    for (int i = 0; i < 8; i++)
+        pci[i] = graph_place(f.found.graph, gpu(&f, i))->pci;
+    snprintf(name, sizeof name, "kernel/%s>%s+%s>%s+%s>%s+%s>%s+%s>%s+%s>%s+%s>%s,", pci[0], pci[2],
+             pci[0], pci[1], pci[1], pci[3], pci[3], pci[2], pci[0], pci[6], pci[6], pci[4], pci[4],
+             pci[2]);
+    assert_non_null(strstr(text, name));
     assert_string_equal(none, "");
     free(text);
     free(none);
