@@ -2,7 +2,7 @@
 from .nodes import (BOTH_WAYS, BRIDGES, DGX1, DGX1_WIDE, DGX2_PORTS, DOWN, ENGINE_OR_KERNEL,
                     FAR_IS_FASTER, FOURTH_FASTER, FOURTH_SLOWER, GIB, HIVE16, HIVES16, KNL_SNC4,
                     LUMI_C, MI100_HIVES, MI210_HIVES, MIB, OWN_PORTS, POLARIS, SHARED_PORTS,
-                    SIROCCO, SOCKETS, TALKING, TWO_NICS, V100_POWER9, ZEN, ZEN2)
+                    SIROCCO, SOCKETS, TALKING, TWO_NICS, V100_POWER9, VIRTUAL_MI250X, ZEN, ZEN2)
 
 LUMI = "LUMI user guide, Distribution and binding options"
 PAPER = "Schieffer et al., Data Movement in AMD Multi-GPU Systems with Infinity Fabric"
@@ -156,6 +156,25 @@ CASES = [
      "ask": {"tasks": 2, "pattern": "pairs", "bytes": GIB, "mechanism": "kernel"},
      "expect": {"time_ns": GIB / 90},
      "source": "Fusco et al., Data Movement in Tightly Coupled Heterogeneous Systems, III-C"},
+    {"name": "virtual MI250X: a ring of four by kernels", "node": VIRTUAL_MI250X,
+     "ask": {"tasks": 4, "pattern": "ring", "bytes": GIB, "mechanism": "kernel"},
+     "expect": {"gpus_among": HALVES, "time_about": (GIB / 76, 0.03), "in_order_longer": (2, 0.05)},
+     "source": "the stand-in's figures: 76 GB/s where the widest path has two links, 38 elsewhere"},
+    {"name": "virtual MI250X: an exchange of two, by whatever is faster", "node": VIRTUAL_MI250X,
+     "ask": {"tasks": 2, "pattern": "pairs", "bytes": GIB},
+     "expect": {"gpus_among": MODULES, "time_about": (2 * GIB / 174, 0.03)},
+     "source": "the stand-in's figures: 174 GB/s both ways by kernels, 50 each by engines"},
+    {"name": "virtual MI250X: four that copy with the host", "node": VIRTUAL_MI250X,
+     "ask": {"tasks": 4, "host_bytes": GIB, "mechanism": "copy_engine"},
+     "expect": {"one_each": (MODULES, 1), "time_about": (2 * GIB / 51.2, 0.03)},
+     "source": PART_C + ", 4; the stand-in's figures: 51.2 GB/s of a NUMA node's memory"},
+    {"name": "virtual MI250X: eight that copy with the host", "node": VIRTUAL_MI250X,
+     "ask": {"tasks": 8, "host_bytes": GIB, "mechanism": "copy_engine"},
+     "expect": {"time_about": (4 * GIB / 51.2, 0.03)},
+     "source": "the stand-in's figures: two at each NUMA node"},
+    {"name": "virtual MI250X: four pairs by engines", "node": VIRTUAL_MI250X,
+     "ask": {"tasks": 8, "pattern": "pairs", "bytes": GIB, "mechanism": "copy_engine"},
+     "expect": {"time_about": (GIB / 50, 0.03)}, "source": "the stand-in's figures"},
     {"name": "MI250X: twelve tasks and eight GCDs", "node": "mi250x",
      "ask": {"tasks": 12}, "expect": {"refused": "NotEnough"},
      "source": "by hand: tasks_per_gpu defaults to one"},

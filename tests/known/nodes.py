@@ -3,13 +3,16 @@
 GB is 10^9 bytes. All figures are invented but for those whose source is named.
 """
 import itertools
+import json
 import pathlib
+import shutil
 import sys
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path += [str(TESTS / "lib"), str(TESTS / "bench")]
 from built_node import Built  # noqa: E402
 from hive_node import Hives  # noqa: E402
+from virtual_node import measured  # noqa: E402
 
 GB, GIB, MIB = 1e9, 1 << 30, 1 << 20
 PEER, HOST = "gpu_gpu_copy_engine", "host_gpu_copy_engine"
@@ -180,18 +183,12 @@ def staged(together):
 
 STAGED, STAGED_APART = staged([25]), staged([])
 
-
-def corner(together):
-    """Three GPUs of a DGX-1: 0-1 and 1-2 by NVLink with 48 GB/s, 0-2 over PCIe with 9."""
-    return Built([{"cores": 8, "ports": [["gpu"]] * 3}],
-                 links=[("gpu0", "gpu1", "nvlink", 50.0), ("gpu1", "gpu2", "nvlink", 50.0)],
-                 values=peers({(0, 1): 48, (1, 2): 48, (0, 2): 9}),
-                 sets=[(PEER + "_concurrent", [("gpu0", "gpu1", rate * GB),
-                                               ("gpu1", "gpu2", rate * GB)])
-                       for rate in together])
-
-
-CORNER, CORNER_APART = corner([48]), corner([])
+# Three GPUs of a DGX-1: 0-1 and 1-2 by NVLink with 48 GB/s, at once too; 0-2 over PCIe with 9.
+CORNER = Built([{"cores": 8, "ports": [["gpu"]] * 3}],
+               links=[("gpu0", "gpu1", "nvlink", 50.0), ("gpu1", "gpu2", "nvlink", 50.0)],
+               values=peers({(0, 1): 48, (1, 2): 48, (0, 2): 9}),
+               sets=[(PEER + "_concurrent", [("gpu0", "gpu1", 48 * GB),
+                                             ("gpu1", "gpu2", 48 * GB)])])
 
 
 def triangle(*rates):
@@ -401,3 +398,28 @@ def many_ports(count):
 
 
 FOUR_PORTS, SIX_PORTS = many_ports(4), many_ports(6)
+
+
+class Virtual:
+    """A node of tests/nodes with the GPU probe's measurements of the stand-in of that name."""
+
+    METRICS = ",".join([PEER, "gpu_gpu_kernel", HOST, "copy_latency", PEER + "_concurrent",
+                        "gpu_gpu_kernel_concurrent", HOST + "_concurrent"])
+
+    def __init__(self, name):
+        self.name = name
+
+    def write(self, folder):
+        shutil.copytree(TESTS / "nodes" / self.name, folder, dirs_exist_ok=True)
+        records = measured(self.name, "--metrics", self.METRICS, "--profile", "quick")
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / "measured.jsonl").write_text(lines)
+        about = json.loads((folder / "node.json").read_text())
+        (folder / "node.json").write_text(json.dumps({**about, "origin": "standin",
+                                                      "measurements": "measured.jsonl"}))
+        return folder
+
+
+# tests/standin/nodes/mi250x.md has its figures: engines get 50 GB/s, 37.5 over single links. Kernels
+# get 152, 76 and 38 one way over four links, two and one, and 174 both ways inside a module.
+VIRTUAL_MI250X = Virtual("mi250x")
