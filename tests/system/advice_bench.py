@@ -275,6 +275,7 @@ def figures_are_right():
     good = advice_report.figures([row(100, 100, within(100, 0.1), [100] * 19 + [150], 100)])
     assert near(good["coverage"], 0.95) and advice_report.missed(good) == [], good
     assert advice_report.missed(advice_report.figures([row(100, 100, None, [100], 100)])) == ["median", "p95", "coverage"], "without a prediction nothing is met"
+    assert [advice_report.may_be_best({"chosen": chosen, "best": best}) for chosen, best in (("a", "b;c"), ("a;d", "b;c"), ("a", "b"))] == [False, True, True]
 
 
 def rows_are_compared_with_earlier_ones():
