@@ -56,6 +56,10 @@ def on(names):
     yield each()
 
 
+def coded(answer, code, key="warnings"):
+    return [reason for reason in answer[key] if reason["code"] == code]
+
+
 def requests_for(node):
     tasks = sorted({1, 2, 3, 4, node.gpus} & set(range(1, node.gpus + 1)))
     for count, pattern, size in itertools.product(tasks, PATTERNS, (64 << 10, 64 * MIB)):
@@ -276,10 +280,10 @@ def a_device_that_is_cut_gives_place_to_its_slices():
 
 def cores_away_from_their_gpu_are_told():
     with Asked("mi250x") as node:
-        for cpus, wanted in (("0-47", ["none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 (numa0); gpu1 at llc7 (numa3) with cores in llc1 (numa0)"]),
-                             ("0-47,56-63", ["none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc7 (numa3)"]), ("0-63", [])):
+        for cpus, wanted in (("0-47", ["task 0", "task 1"]), ("0-47,56-63", ["task 0"]), ("0-63", [])):
             answer = node.bind(tasks=8, cores_per_task=4, order="rank", allowed={"cpus": cpus})
-            assert [line for line in texts(answer, "warnings") if "next to these" in line] == wanted, texts(answer, "warnings")
+            away = coded(answer, "cores-away")
+            assert away == ([{"code": "cores-away", "subjects": wanted, "numbers": {"near": 8, "allowed": 0, "others": 0}, "text": away[0]["text"]}] if wanted else []), (cpus, away)
 
 
 def every_task_gets_its_share_of_what_is_near():
@@ -288,15 +292,15 @@ def every_task_gets_its_share_of_what_is_near():
             allowed = {"cpus": cpus, "gpus": [f"gpu{i}" for i in range(0, 8, 8 // gpus)]}
             answer = node.bind(tasks=4, host_bytes=GIB, allowed=allowed)
             assert [len(re.findall(r"\d+", task["cpus"])) > 0 and sum(int(b or a) - int(a) + 1 for a, b in re.findall(r"(\d+)(?:-(\d+))?", task["cpus"])) for task in answer["tasks"]] == 4 * [wanted], (cpus, answer["tasks"])
-            assert not any("cores a task" in line for line in texts(answer, "warnings")), texts(answer, "warnings")
+            assert not coded(answer, "cores-scarce"), texts(answer, "warnings")
         # One task finds less than the others.
         answer = node.bind(tasks=8, order="rank", allowed={"cpus": "0-49,56-63"})
-        assert "2 cores a task: there are 2 next to the gpus of task 0 (gpu0); the others would have 8 each (cores_per_task says how many all get)" in texts(answer, "warnings"), texts(answer, "warnings")
-        assert answer["tasks"][0]["cpus"].startswith("48-49") and not any("next to these" in line for line in texts(answer, "warnings")), answer
+        assert [(reason["subjects"], reason["numbers"]) for reason in coded(answer, "cores-scarce")] == [(["task 0"], {"each": 2})], texts(answer, "warnings")
+        assert answer["tasks"][0]["cpus"].startswith("48-49") and not coded(answer, "cores-away"), answer
     with Asked("epyc-2s") as node:
         for tasks in (1, 2, 3, 4):
-            assert not any("enough free cores" in line for line in texts(node.bind(tasks=tasks), "warnings")), tasks
-        assert any("are in several NUMA nodes" in line for line in texts(node.bind(tasks=2, cores_per_task=15), "warnings"))
+            assert not coded(node.bind(tasks=tasks), "cores-in-l3s"), tasks
+        assert coded(node.bind(tasks=2, cores_per_task=15), "cores-in-numas")
 
 
 def what_is_not_known_is_said():
@@ -355,15 +359,14 @@ def where_nothing_moves_a_reason_says_why():
                 error, answer = node.ask(**request)
                 if error is not None:
                     continue
-                for task in answer["tasks"][:3]:
-                    line = next(line for line in texts(answer, "reasons") if line.startswith(f"task {task['task']} has "))
-                    assert all(name in line for name in task["gpus"] + task["memory"]) and "cores of " in line and len(line) < 199, line
+                why = "cores-nearest" if answer["tasks"][0]["gpus"] else "tasks-spread"
+                assert coded(answer, why, "reasons"), (node.name, request, texts(answer, "reasons"))
     with Asked("mi250x") as node:
-        assert "task 0 has gpu0 and cores of llc6 (numa3), as gpu0 hangs on llc6; memory of numa3" in texts(node.bind(tasks=8), "reasons")
-        assert "5 more tasks likewise" in texts(node.bind(tasks=8), "reasons") and any("not all gpus are needed" in line for line in texts(node.bind(tasks=2), "reasons"))
+        assert [reason["subjects"] for reason in coded(node.bind(tasks=8), "cores-nearest", "reasons")] == [[f"task {i}" for i in range(8)]]
+        assert coded(node.bind(tasks=2), "gpus-spread", "reasons")
     with Asked("mi300a") as node:
         answer = node.bind(tasks=1, allowed={"gpus": ["gpu0"], "cpus": "24-47"})
-        assert any("the nearest allowed: gpu0 is in numa0, at distance 32 by the firmware" in line for line in texts(answer, "reasons")), texts(answer, "reasons")
+        assert coded(answer, "cores-away") and not coded(answer, "cores-nearest", "reasons"), texts(answer, "reasons")
 
 
 def what_is_wrong_with_a_request_is_named():

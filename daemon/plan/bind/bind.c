@@ -10,12 +10,10 @@
 #include "node/allowed.h"
 #include "node/gpu.h"
 #include "node/reasons.h"
-#include "plan/bind/across.h"
-#include "plan/bind/away.h"
 #include "plan/bind/cores.h"
 #include "plan/bind/gpus.h"
+#include "plan/bind/host_reasons.h"
 #include "plan/bind/memory.h"
-#include "plan/bind/near.h"
 #include "plan/bind/nics.h"
 #include "plan/bind/peers.h"
 #include "plan/bind/stream.h"
@@ -192,37 +190,89 @@ static struct bind_stream stream_of(struct work *work)
                                 .cores = &work->cores};
 }
 
+/* What decided where nothing predicts a time of GPUs. */
+static void explain_order(struct work *work)
+{
+    static const enum reason_code by_order[] = {[ORDER_EVEN] = REASON_TASKS_SPREAD,
+                                                [ORDER_PEERS] = REASON_TASKS_BY_PEERS,
+                                                [ORDER_LAUNCHER] = REASON_TASKS_IN_ORDER};
+    struct bind_answer *answer = &work->answer;
+    enum reason_code code = REASON_CODES;
+    if (answer->gpus_per_task == 0)
+        code = by_order[work->order];
+    else if (work->traffic.is_placed)
+        code = REASON_GPUS_BY_PEERS;
+    else if (!work->traffic.is_chosen &&
+             answer->task_count * (size_t)answer->gpus_per_task < work->gpus.count)
+        code = REASON_GPUS_SPREAD;
+    if (code != REASON_CODES)
+        reasons_add(&answer->reasons, code, NO_SUBJECTS, NO_NUMBERS);
+}
+
 static enum berth_code choose_cores(struct work *work, struct berth_err *err)
 {
     struct bind_answer *answer = &work->answer;
-    struct bind_cores_request request = {.tasks = answer->task_count,
-                                         .gpus = answer->gpu,
-                                         .gpus_per_task = (size_t)answer->gpus_per_task,
-                                         .cores_per_task = work->request->cores_per_task,
-                                         .numa = work->traffic.is_chosen ? work->traffic.task_numa
-                                                                         : NULL};
-    struct cpuset *cpus = calloc(answer->task_count, sizeof *cpus);
-    if (cpus == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for the cpus");
-    enum berth_code code = plan_bind_cores(work->snap, &work->cores, &request, &answer->evidence,
-                                           &answer->warnings, cpus, &answer->cores_per_task, err);
+    struct core_request request = {.tasks = answer->task_count,
+                                   .gpus = answer->gpu,
+                                   .gpus_per_task = (size_t)answer->gpus_per_task,
+                                   .cores_per_task = work->request->cores_per_task,
+                                   .numa =
+                                       work->traffic.is_chosen ? work->traffic.task_numa : NULL};
+    struct core_allocation allocation = {0};
+    enum berth_code code =
+        plan_bind_allocate(work->snap, &work->cores, &request, &answer->evidence, &allocation, err);
+    answer->cores_per_task = allocation.each;
+    struct cpuset *cpus = allocation.cpus;
     struct bind_stream stream = stream_of(work);
+    if (code == BERTH_OK)
+        plan_bind_explain_default(&allocation, answer);
     if (code == BERTH_OK && answer->gpus_per_task == 0)
         code = plan_bind_stream_choose(&stream, &request, answer->cores_per_task, cpus,
                                        &work->order, err);
     if (code == BERTH_OK && answer->gpus_per_task == 0 && request.cores_per_task == 0)
         code = plan_bind_stream_choose_fewer(&stream, &request, cpus, &answer->cores_per_task,
                                              &work->order, &answer->warnings, err);
-    if (code == BERTH_OK)
-        code = plan_bind_away(work->snap, &work->cores, &request, cpus, &answer->warnings, err);
-    if (code == BERTH_OK)
-        plan_bind_across(work->snap, &work->cores, &request, cpus, answer->cores_per_task,
-                         &answer->warnings);
     for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++) {
         answer->task[t].gpus = answer->gpu != NULL ? answer->gpu + t * request.gpus_per_task : NULL;
         answer->task[t].cpus = cpus[t];
     }
+    if (code == BERTH_OK)
+        explain_order(work);
+    struct host_facts facts = {work->snap, &work->cores, &request, !work->traffic.is_chosen};
+    if (code == BERTH_OK)
+        code = plan_bind_explain_cores(&facts, answer, err);
+    plan_bind_allocation_done(&allocation);
+    return code;
+}
+
+static enum berth_code choose_memory(struct work *work, struct berth_err *err)
+{
+    struct bind_answer *answer = &work->answer;
+    size_t tasks = answer->task_count;
+    struct cpuset *cpus = calloc(tasks, sizeof *cpus);
+    place_id *memory = calloc(2 * tasks, sizeof *memory); /* and their cores' NUMA nodes */
+    struct memory_request request = {.tasks = tasks,
+                                     .cpus = cpus,
+                                     .gpus = answer->gpu,
+                                     .gpus_per_task = (size_t)answer->gpus_per_task,
+                                     .wanted =
+                                         work->traffic.is_chosen ? work->traffic.task_numa : NULL};
+    if (cpus == NULL || memory == NULL) {
+        free(cpus);
+        free(memory);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for NUMA nodes");
+    }
+    for (size_t t = 0; t < tasks; t++)
+        cpus[t] = answer->task[t].cpus;
+    enum berth_code code =
+        plan_bind_memory(work->snap, work->request->allowed, &work->cores, &request,
+                         &answer->evidence, memory, memory + tasks, err);
+    for (size_t t = 0; t < tasks; t++)
+        answer->task[t].memory = memory[t];
+    if (code == BERTH_OK)
+        plan_bind_explain_memory(memory + tasks, answer);
     free(cpus);
+    free(memory);
     return code;
 }
 
@@ -309,15 +359,10 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     code = choose_gpus(work, err);
     if (code == BERTH_OK)
         code = choose_cores(work, err);
-    for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++)
-        code = plan_bind_memory(work->snap, request->allowed, &work->cores, t,
-                                work->traffic.is_chosen ? work->traffic.task_numa[t] : PLACE_NONE,
-                                answer, err);
+    if (code == BERTH_OK)
+        code = choose_memory(work, err);
     if (code == BERTH_OK)
         code = choose_nics(work, err);
-    if (code == BERTH_OK && !work->traffic.is_chosen)
-        plan_bind_near_say(work->snap, &work->cores, work->gpus.count, work->order,
-                           work->traffic.is_placed, answer);
     size_t places = answer->evidence.count;
     struct bind_stream stream = stream_of(work);
     if (code == BERTH_OK && answer->gpus_per_task == 0)

@@ -1,77 +1,13 @@
 #include "plan/bind/room.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "cost/evidence.h"
+#include "plan/bind/core_allocator.h"
 #include "plan/bind/memory.h"
 #include "search/search.h"
 
 /* ---- the memory that tasks get ---- */
-
-/* Cores as they are before any is taken, so that the request's own stay as they are. */
-static bool copy_cores(const struct bind_cores *cores, struct bind_cores *ret)
-{
-    *ret = *cores;
-    ret->core = calloc(cores->count + 1, sizeof *ret->core);
-    ret->group = calloc(cores->group_count + 1, sizeof *ret->group);
-    if (ret->core == NULL || ret->group == NULL)
-        return false;
-    memcpy(ret->core, cores->core, cores->count * sizeof *ret->core);
-    memcpy(ret->group, cores->group, cores->group_count * sizeof *ret->group);
-    return true;
-}
-
-/* What is worked with: the answer is one that nobody sees. */
-struct trial {
-    struct bind_answer answer;
-    struct bind_cores cores;
-    struct cpuset *cpus; /* by task */
-    place_id *wanted;    /* likewise */
-};
-
-static bool make_trial(struct trial *trial, const struct bind_cores *cores,
-                       const struct bind_room_choice *choice)
-{
-    struct bind_answer *answer = &trial->answer;
-    answer->task = calloc(choice->tasks, sizeof *answer->task);
-    answer->gpu = calloc(choice->tasks * choice->each, sizeof *answer->gpu);
-    answer->task_count = choice->tasks;
-    answer->gpus_per_task = (int64_t)choice->each;
-    trial->cpus = calloc(choice->tasks, sizeof *trial->cpus);
-    trial->wanted = calloc(choice->tasks, sizeof *trial->wanted);
-    if (!copy_cores(cores, &trial->cores) || answer->task == NULL || answer->gpu == NULL ||
-        trial->cpus == NULL || trial->wanted == NULL)
-        return false;
-    for (size_t b = 0; b < choice->tasks * choice->each; b++)
-        answer->gpu[b] = choice->gpus->gpu[choice->slot[b]];
-    for (size_t t = 0; t < choice->tasks; t++) {
-        answer->task[t].gpus = answer->gpu + t * choice->each;
-        trial->wanted[t] = choice->numa[choice->slot[t * choice->each]];
-    }
-    return true;
-}
-
-static enum berth_code try_out(struct trial *trial, const struct snapshot *snap,
-                               const struct bind_request *request, place_id *ret_memory,
-                               int64_t *ret_cores, struct berth_err *err)
-{
-    struct bind_answer *answer = &trial->answer;
-    struct bind_cores_request cores = {.tasks = answer->task_count,
-                                       .gpus = answer->gpu,
-                                       .gpus_per_task = (size_t)answer->gpus_per_task,
-                                       .cores_per_task = request->cores_per_task,
-                                       .numa = trial->wanted};
-    enum berth_code code = plan_bind_cores(snap, &trial->cores, &cores, &answer->evidence,
-                                           &answer->warnings, trial->cpus, ret_cores, err);
-    for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++) {
-        answer->task[t].cpus = trial->cpus[t];
-        code = plan_bind_memory(snap, request->allowed, &trial->cores, t, trial->wanted[t], answer,
-                                err);
-        ret_memory[t] = answer->task[t].memory;
-    }
-    return code;
-}
 
 enum berth_code plan_bind_room_memory(const struct snapshot *snap,
                                       const struct bind_request *request,
@@ -79,21 +15,40 @@ enum berth_code plan_bind_room_memory(const struct snapshot *snap,
                                       const struct bind_room_choice *choice, place_id *ret_memory,
                                       int64_t *ret_cores, struct berth_err *err)
 {
-    struct trial *trial = calloc(1, sizeof *trial);
-    enum berth_code code = BERTH_NO_MEMORY;
-    if (trial == NULL || !make_trial(trial, cores, choice))
-        err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
-    else
-        code = try_out(trial, snap, request, ret_memory, ret_cores, err);
-    if (trial != NULL) {
-        free(trial->answer.task);
-        free(trial->answer.gpu);
-        evidence_done(&trial->answer.evidence);
-        plan_bind_cores_done(&trial->cores);
-        free(trial->cpus);
-        free(trial->wanted);
+    size_t tasks = choice->tasks, each = choice->each;
+    struct core_allocation allocation = {0};
+    struct evidence uncited = {0};
+    place_id *gpus = calloc(tasks * each + 1, sizeof *gpus),
+             *numa = calloc(2 * tasks + 1, sizeof *numa);
+    if (gpus == NULL || numa == NULL) {
+        free(gpus);
+        free(numa);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
     }
-    free(trial);
+    for (size_t b = 0; b < tasks * each; b++)
+        gpus[b] = choice->gpus->gpu[choice->slot[b]];
+    for (size_t t = 0; t < tasks; t++)
+        numa[t] = choice->numa[choice->slot[t * each]];
+    struct core_request wanted = {.tasks = tasks,
+                                  .gpus = gpus,
+                                  .gpus_per_task = each,
+                                  .cores_per_task = request->cores_per_task,
+                                  .numa = numa};
+    enum berth_code code = plan_bind_allocate(snap, cores, &wanted, NULL, &allocation, err);
+    struct memory_request memory = {.tasks = tasks,
+                                    .cpus = allocation.cpus,
+                                    .gpus = gpus,
+                                    .gpus_per_task = each,
+                                    .wanted = numa};
+    if (code == BERTH_OK) {
+        *ret_cores = allocation.each;
+        code = plan_bind_memory(snap, request->allowed, cores, &memory, &uncited, ret_memory,
+                                numa + tasks, err);
+    }
+    evidence_done(&uncited);
+    plan_bind_allocation_done(&allocation);
+    free(gpus);
+    free(numa);
     return code;
 }
 

@@ -182,27 +182,28 @@ static enum berth_code price_cpus(const struct bind_stream *stream, size_t tasks
                                   const struct cpuset *cpus, struct streamed *ret,
                                   struct berth_err *err)
 {
-    struct bind_answer *scratch = calloc(1, sizeof *scratch);
+    struct evidence uncited = {0};
+    struct reasons unsaid = {0};
+    struct memrate_basis basis = {.evidence = &uncited, .warnings = &unsaid};
+    struct memory_request request = {.tasks = tasks, .cpus = cpus};
     struct bind_task *task = calloc(tasks, sizeof *task);
-    if (scratch == NULL || task == NULL) {
-        free(scratch);
+    place_id *memory = calloc(2 * tasks, sizeof *memory);
+    if (task == NULL || memory == NULL) {
         free(task);
+        free(memory);
         return err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
     }
-    enum berth_code code = BERTH_OK;
-    scratch->task = task;
-    scratch->task_count = tasks;
-    for (size_t t = 0; t < tasks; t++)
+    enum berth_code code = plan_bind_memory(stream->snap, stream->allowed, stream->cores, &request,
+                                            &uncited, memory, memory + tasks, err);
+    for (size_t t = 0; code == BERTH_OK && t < tasks; t++) {
         task[t].cpus = cpus[t];
-    for (size_t t = 0; code == BERTH_OK && t < tasks; t++)
-        code = plan_bind_memory(stream->snap, stream->allowed, stream->cores, t, PLACE_NONE,
-                                scratch, err);
-    struct memrate_basis basis = {.evidence = &scratch->evidence, .warnings = &scratch->warnings};
+        task[t].memory = memory[t];
+    }
     if (code == BERTH_OK)
         code = price_tasks(stream, task, tasks, &basis, ret, err);
-    evidence_done(&scratch->evidence);
+    evidence_done(&uncited);
     free(task);
-    free(scratch);
+    free(memory);
     return code;
 }
 
@@ -260,34 +261,29 @@ static bool is_better(const struct weight *a, const struct weight *b)
 }
 
 /* Cores for families of tasks that exchange bytes. */
-static struct cpuset *by_peers(const struct bind_stream *stream,
-                               const struct bind_cores_request *request, struct berth_err *err)
+static struct cpuset *by_peers(const struct bind_stream *stream, const struct core_request *request,
+                               struct berth_err *err)
 {
-    struct evidence uncited = {0};
-    struct reasons unsaid = {0};
-    struct bind_cores_request families = *request;
+    struct core_request families = *request;
+    struct core_allocation allocation = {0};
     struct bind_peers peers = peers_of(stream, request->tasks);
-    int64_t each = 0;
     size_t *joined = calloc(request->tasks, sizeof *joined);
-    struct cpuset *cpus = calloc(request->tasks, sizeof *cpus);
-    enum berth_code code = joined != NULL && cpus != NULL
-                               ? BERTH_OK
-                               : err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
-    if (code == BERTH_OK) {
-        plan_bind_peers_join(stream->traffic, request->tasks, joined);
-        families.joined = joined;
-        plan_bind_cores_reset(stream->cores);
-        code = plan_bind_cores(stream->snap, stream->cores, &families, &uncited, &unsaid, cpus,
-                               &each, err);
+    if (joined == NULL) {
+        err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
+        return NULL;
     }
+    plan_bind_peers_join(stream->traffic, request->tasks, joined);
+    families.family = joined;
+    enum berth_code code =
+        plan_bind_allocate(stream->snap, stream->cores, &families, NULL, &allocation, err);
     if (code == BERTH_OK)
-        code = plan_bind_peers_assign(&peers, cpus, err);
-    evidence_done(&uncited);
+        code = plan_bind_peers_assign(&peers, allocation.cpus, err);
+    struct cpuset *cpus = code == BERTH_OK ? allocation.cpus : NULL;
+    if (code == BERTH_OK)
+        allocation.cpus = NULL;
+    plan_bind_allocation_done(&allocation);
     free(joined);
-    if (code == BERTH_OK)
-        return cpus;
-    free(cpus);
-    return NULL;
+    return cpus;
 }
 
 /* Weighs one order of cores against the least so far, and frees it. */
@@ -310,7 +306,7 @@ static enum berth_code try_order(const struct bind_stream *stream, size_t tasks,
 }
 
 enum berth_code plan_bind_stream_choose(const struct bind_stream *stream,
-                                        const struct bind_cores_request *request, int64_t each,
+                                        const struct core_request *request, int64_t each,
                                         struct cpuset *cpus, enum bind_order *ret_order,
                                         struct berth_err *err)
 {
@@ -356,14 +352,12 @@ static void say_even(int64_t fewer, int64_t each, const char *why, struct reason
 }
 
 enum berth_code plan_bind_stream_choose_fewer(const struct bind_stream *stream,
-                                              const struct bind_cores_request *request,
+                                              const struct core_request *request,
                                               struct cpuset *cpus, int64_t *each,
                                               enum bind_order *order, struct reasons *warnings,
                                               struct berth_err *err)
 {
-    struct evidence uncited = {0};
-    struct reasons unsaid = {0};
-    struct bind_cores_request smaller = *request;
+    struct core_request smaller = *request;
     struct bind_peers peers = peers_of(stream, request->tasks);
     enum bind_order other_order = ORDER_EVEN;
     struct weight even, other;
@@ -378,28 +372,24 @@ enum berth_code plan_bind_stream_choose_fewer(const struct bind_stream *stream,
                  warnings);
         return BERTH_OK;
     }
-    struct cpuset *fewer = calloc(request->tasks, sizeof *fewer);
-    if (fewer == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for the cpus");
+    struct core_allocation fewer = {0};
     code = weigh(stream, request->tasks, cpus, &even, err);
-    plan_bind_cores_reset(stream->cores);
     if (code == BERTH_OK)
-        code = plan_bind_cores(stream->snap, stream->cores, &smaller, &uncited, &unsaid, fewer,
-                               &got, err);
+        code = plan_bind_allocate(stream->snap, stream->cores, &smaller, NULL, &fewer, err);
+    got = fewer.each;
     if (code == BERTH_OK)
-        code = plan_bind_stream_choose(stream, &smaller, got, fewer, &other_order, err);
+        code = plan_bind_stream_choose(stream, &smaller, got, fewer.cpus, &other_order, err);
     if (code == BERTH_OK)
-        code = weigh(stream, request->tasks, fewer, &other, err);
+        code = weigh(stream, request->tasks, fewer.cpus, &other, err);
     if (code == BERTH_OK && is_better(&other, &even)) {
-        memcpy(cpus, fewer, request->tasks * sizeof *cpus);
+        memcpy(cpus, fewer.cpus, request->tasks * sizeof *cpus);
         say_fewer(got, *each, &even, warnings);
         *each = got;
         *order = other_order;
     } else if (code == BERTH_OK) {
         say_even(smaller.cores_per_task, *each, "the step is not known to take less", warnings);
     }
-    evidence_done(&uncited);
-    free(fewer);
+    plan_bind_allocation_done(&fewer);
     return code;
 }
 

@@ -10,7 +10,7 @@
  */
 #pragma once
 #include "plan/bind/bind.h"
-#include "plan/bind/cores.h"
+#include "plan/bind/core_allocator.h"
 
 struct bind_stream {
     const struct snapshot *snap;
@@ -30,14 +30,14 @@ enum bind_order {
 /* Chooses among three orders of cores by time, else by distance. cpus: those of ORDER_EVEN, each
  * task as many cores as the others; replaced by the chosen ones. NO_MEMORY. */
 enum berth_code plan_bind_stream_choose(const struct bind_stream *stream,
-                                        const struct bind_cores_request *request, int64_t each,
+                                        const struct core_request *request, int64_t each,
                                         struct cpuset *cpus, enum bind_order *ret_order,
                                         struct berth_err *err);
 
 /* Gives tasks that exchange bytes the fewer cores with which they share an L3, where the step takes
  * less with them; a warning says so. each, cpus and order: those chosen so far. NO_MEMORY. */
 enum berth_code plan_bind_stream_choose_fewer(const struct bind_stream *stream,
-                                              const struct bind_cores_request *request,
+                                              const struct core_request *request,
                                               struct cpuset *cpus, int64_t *each,
                                               enum bind_order *order, struct reasons *warnings,
                                               struct berth_err *err);

@@ -8,34 +8,35 @@
 static void cores_away_from_their_gpu_are_told(void **state)
 {
     (void)state;
-    const struct {
+    static const struct {
         const char *cpus;
         int64_t tasks, cores;
-        const char *expected; /* NULL: no warning */
+        size_t away;
+        double allowed; /* of 8 cores near */
+        const char *first;
     } cases[] = {
-        {NULL, 8, 8, NULL},
-        {"1-7,9-15,17-23,25-31,33-39,41-47,49-55,57-63", 8, 7, NULL},
-        {"0-47", 8, 4,
-         "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 "
-         "(numa0); gpu1 at llc7 (numa3) with cores in llc1 (numa0)"},
-        {"0-47,56-63", 8, 4,
-         "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc7 "
-         "(numa3)"},
-        {"0-51,56-63", 8, 5,
-         "only 4 of the 8 cores next to these are allowed: gpu0 at llc6 (numa3) with cores in llc7 "
-         "(numa3)"},
-        {"0-3", 4, 1,
-         "none of the cores next to these is allowed: gpu0 at llc6 (numa3) with cores in llc0 "
-         "(numa0); gpu2 at llc2 (numa1) with cores in llc0 (numa0); and 1 more"},
+        {NULL, 8, 8, 0, 0, NULL},
+        {"1-7,9-15,17-23,25-31,33-39,41-47,49-55,57-63", 8, 7, 0, 0, NULL},
+        {"0-47", 8, 4, 2, 0, "task 0"},
+        {"0-47,56-63", 8, 4, 1, 0, "task 0"},
+        {"0-51,56-63", 8, 5, 1, 4, "task 0"},
+        {"0-3", 4, 1, 3, 0, "task 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture f = answer_over(nodes_mi250x(), cases[i].cpus,
                                        (struct bind_request){.tasks = cases[i].tasks,
                                                              .gpus_per_task = 1,
                                                              .cores_per_task = cases[i].cores});
-        assert_int_equal(f.answer.warnings.count > 0, cases[i].expected != NULL);
-        if (cases[i].expected != NULL)
-            assert_string_equal(f.answer.warnings.item[0].text, cases[i].expected);
+        assert_int_equal(f.answer.warnings.count, cases[i].away > 0);
+        assert_int_equal(subjects_of(&f.answer.warnings, REASON_CORES_AWAY), cases[i].away);
+        assert_int_equal(subjects_of(&f.answer.reasons, REASON_CORES_NEAREST),
+                         (size_t)cases[i].tasks - cases[i].away);
+        const struct reason *away = reason_of(&f.answer.warnings, REASON_CORES_AWAY);
+        if (away != NULL) {
+            assert_string_equal(away->subject[0], cases[i].first);
+            assert_true(away->number[0] == 8 && away->number[1] == cases[i].allowed &&
+                        away->number[2] == 0);
+        }
         end(&f);
     }
 }
@@ -47,11 +48,12 @@ static void cores_that_other_tasks_have_are_told(void **state)
         answer_over(nodes_mi250x(), NULL,
                     (struct bind_request){
                         .tasks = 12, .gpus_per_task = 1, .cores_per_task = 5, .tasks_per_gpu = 2});
-    assert_true(f.answer.warnings.count > 0);
-    assert_string_equal(f.answer.warnings.item[0].text,
-                        "other tasks have 5 of the 8 cores next to these: gpu0 at llc6 (numa3) "
-                        "with cores in llc7 (numa3); "
-                        "gpu2 at llc2 (numa1) with cores in llc3 (numa1)");
+    const struct reason *away = reason_of(&f.answer.warnings, REASON_CORES_AWAY);
+    assert_true(away != NULL && away->number[0] == 8 && away->number[1] == 8 &&
+                away->number[2] == 5);
+    assert_string_equal(away->text, "task 1 and task 5: some cores are away from "
+                                    "the gpus; of 8 cores next to these 8 are allowed and 5 are "
+                                    "other tasks'");
     end(&f);
 }
 

@@ -55,7 +55,7 @@ static void two_that_talk_share_an_l3(void **state)
     assert_true(f.answer.predicted_is_measured);
     assert_true(
         lines_with(&f.answer.reasons, "task 0 to 1: 48 ns a round trip (core0 to core1), 14 GB/s"));
-    assert_true(lines_with(&f.answer.reasons, "tasks that send each other bytes are in one llc"));
+    assert_true(reason_of(&f.answer.reasons, REASON_TASKS_BY_PEERS) != NULL);
     assert_int_equal(f.answer.evidence.count, 2);
     end(&f);
 }
@@ -186,8 +186,8 @@ static void tasks_keep_to_one_numa_node_where_a_few_cores_less_allow_it(void **s
         for (int cpu = cpuset_next(&f.answer.task[t].cpus, 0); cpu >= 0;
              cpu = cpuset_next(&f.answer.task[t].cpus, (unsigned)cpu + 1))
             assert_int_equal(cpu / 18, core_of(&f, t) / 18);
-    assert_true(lines_with(&f.answer.warnings,
-                           "16 cores a task, not 17: so each task's cores are in one NUMA node"));
+    const struct reason *fewer = reason_of(&f.answer.warnings, REASON_CORES_IN_ONE_NUMA);
+    assert_true(fewer != NULL && fewer->number[0] == 16 && fewer->number[1] == 17);
     ask(&f, 4, 17, 0, NULL, 0);
     assert_int_equal(f.answer.cores_per_task, 17);
     ask(&f, 3, 0, 0, NULL, 0); /* 22 each: 18 are too few */

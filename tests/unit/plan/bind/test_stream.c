@@ -61,7 +61,7 @@ static void tasks_that_are_spread_take_less_than_in_order(void **state)
     assert_true(lines_with(&f.answer.reasons,
                            "in the launcher's own order: the last to end are 2 tasks that "
                            "stream memory of numa0: 53.3 GB/s together, 30.5 GB/s one alone"));
-    assert_true(lines_with(&f.answer.reasons, "tasks go where the fewest others are"));
+    assert_non_null(reason_of(&f.answer.reasons, REASON_TASKS_SPREAD));
     assert_true(f.answer.evidence.count > 0);
     ask(&f, 2, 4, 2 * GIB, TRAFFIC_NONE);
     assert_near(f.answer.predicted.time_ns, 2 * (GIB / four + GIB / write));
@@ -84,12 +84,12 @@ static void cores_in_order_are_taken_where_that_takes_less(void **state)
     free(cpus);
     assert_true(f.answer.predicted.time_ns > 0 &&
                 f.answer.predicted.time_ns == f.answer.baseline.time_ns);
-    assert_true(lines_with(&f.answer.reasons, "tasks have the cores in order"));
-    assert_false(lines_with(&f.answer.reasons, "tasks go where"));
+    assert_non_null(reason_of(&f.answer.reasons, REASON_TASKS_IN_ORDER));
+    assert_null(reason_of(&f.answer.reasons, REASON_TASKS_SPREAD));
     /* Nothing is moved: as ever. */
     ask(&f, 2, 2, 0, TRAFFIC_NONE);
     assert_true(isnan(f.answer.predicted.time_ns) &&
-                lines_with(&f.answer.reasons, "tasks go where"));
+                reason_of(&f.answer.reasons, REASON_TASKS_SPREAD) != NULL);
     end(&f);
 }
 
