@@ -2,7 +2,8 @@
 from .nodes import (BOTH_WAYS, BRIDGES, DGX1, DGX1_WIDE, DGX2_PORTS, DOWN, ENGINE_OR_KERNEL,
                     FAR_IS_FASTER, FOURTH_FASTER, FOURTH_SLOWER, GIB, HIVE16, HIVES16, KNL_SNC4,
                     LUMI_C, MI100_HIVES, MI210_HIVES, MIB, OWN_PORTS, POLARIS, SHARED_PORTS,
-                    SIROCCO, SOCKETS, TALKING, TWO_NICS, V100_POWER9, VIRTUAL_MI250X, ZEN, ZEN2)
+                    SIROCCO, SOCKETS, TALKING, TWO_LEVELS, TWO_NICS, V100_POWER9, VIRTUAL_MI250X,
+                    ZEN, ZEN2)
 
 LUMI = "LUMI user guide, Distribution and binding options"
 PAPER = "Schieffer et al., Data Movement in AMD Multi-GPU Systems with Infinity Fabric"
@@ -18,6 +19,7 @@ NEAR = [(f"{cpu}-{cpu + 7},{cpu + 64}-{cpu + 71}", numa)
         for cpu, numa in zip(FIRST_CPU, NEAR_NUMA)]
 # Cores that jobs may use there: the first of each L3 is the system's.
 LOW_NOISE = {"cpus": ",".join(f"{cpu + 1}-{cpu + 7}" for cpu in range(0, 64, 8))}
+NEAR_L3 = "of the GPUs of a NUMA node not the one at the L3 of the allowed cores is taken"
 SUPERCHIPS = ["0-71", "72-143", "144-215", "216-287"]
 APUS = [f"{24 * n}-{24 * n + 23},{96 + 24 * n}-{96 + 24 * n + 23}" for n in range(4)]
 CCDS = [f"{8 * n}-{8 * n + 7}" for n in range(16)]
@@ -56,6 +58,14 @@ CASES = [
      "expect": {"nics_of_gpu": [["nic0"], ["nic0"], ["nic1"], ["nic1"], ["nic2"], ["nic2"],
                                 ["nic3"], ["nic3"]]},
      "source": "OLCF, Frontier user guide, Node diagram: a NIC at each MI250X"},
+    *({"name": f"LUMI-G: the GCD of cores {cpus}", "node": "mi250x",
+       "ask": {"tasks": 1, "allowed": {"cpus": cpus}}, "expect": {"gpus": [[gpu]]},
+       "source": LUMI + ": --gpu-bind=map:4,5,2,3,6,7,0,1", "todo": todo}
+      for cpus, gpu, todo in (("1-7", 4, None), ("9-15", 5, NEAR_L3), ("17-23", 2, None),
+                              ("57-63", 1, NEAR_L3))),
+    {"name": "Alps: the GPU of the cores that a job has", "node": "gh200-quad",
+     "ask": {"tasks": 1, "host_bytes": GIB, "allowed": {"cpus": "144-215"}},
+     "expect": {"gpus": [[2]], "memory": ["numa2"]}, "source": CSCS + ": 72 cores at each GPU"},
     {"name": "Alps: four tasks of 72 cores", "node": "gh200-quad",
      "ask": {"tasks": 4, "cores_per_task": 72, "order": "rank"},
      "expect": {"gpus": [[0], [1], [2], [3]], "cpus": SUPERCHIPS,
@@ -391,6 +401,14 @@ CASES = [
     {"name": "two that talk without GPUs share a socket", "node": TALKING,
      "ask": {"tasks": 2, "cores_per_task": 4, "flows": [{"from": 0, "to": 1, "bytes": MIB}]},
      "expect": {"same_group": (["0-7", "8-15"], [[0, 1]])}, "source": "by hand"},
+    {"name": "partners that fill an L3 each are at one socket", "node": TWO_LEVELS,
+     "ask": {"tasks": 4, "cores_per_task": 4,
+             "flows": [{"from": a, "to": b, "bytes": MIB} for a, b in ((0, 2), (1, 3))]},
+     "expect": {"same_group": (["0-7", "8-15"], [[0, 2], [1, 3]])},
+     "source": "by hand: 100 ns in a socket, 300 across"},
+    {"name": "two that fill an L3 each are at one socket", "node": TWO_LEVELS,
+     "ask": {"tasks": 2, "cores_per_task": 4, "flows": [{"from": 0, "to": 1, "bytes": MIB}]},
+     "expect": {"same_group": (["0-7", "8-15"], [[0, 1]])}, "source": "by hand"},
     {"name": "two that stream more than they talk have a socket each", "node": TALKING,
      "ask": {"tasks": 2, "cores_per_task": 4, "flows": [{"from": 0, "to": 1, "bytes": MIB}],
              "host_bytes": GIB},
@@ -400,6 +418,12 @@ CASES = [
      "ask": {"tasks": 2, "cores_per_task": 4, "host_bytes": GIB},
      "expect": {"cpu_groups": (["0-7", "8-15"], 1), "time_ns": 2 * GIB / 60},
      "source": "by hand: four cores get 60 GB/s of their own memory; 1 GiB there and back"},
+    {"name": "GPUs at the cores that a job has", "node": OWN_PORTS,
+     "ask": {"tasks": 2, "cores_per_task": 4, "host_bytes": GIB, "allowed": {"cpus": "8-15"}},
+     "expect": {"gpus": [[4], [5]], "memory": ["numa1", "numa1"]}, "source": "by hand"},
+    {"name": "a GPU at the memory that a job has", "node": OWN_PORTS,
+     "ask": {"tasks": 1, "cores_per_task": 4, "host_bytes": GIB, "allowed": {"memory": ["numa1"]}},
+     "expect": {"gpus": [[4]], "memory": ["numa1"]}, "source": "by hand"},
     {"name": "one task of all GPUs of a package", "node": OWN_PORTS,
      "ask": {"tasks": 1, "gpus_per_task": 4, "allowed": gpus(2, 3, 4, 5, 6, 7)},
      "expect": {"gpus": [[4, 5, 6, 7]], "memory": ["numa1"]},

@@ -385,6 +385,12 @@ TALKING = Built(SOCKETS.numa, distance=SOCKETS.distance, values=SOCKETS.values +
     for metric, inside, across in (("cpu_pingpong", 100, 300), ("cpu_queue", 14 * GB, 6 * GB),
                                    ("cpu_copy", 14 * GB, 6 * GB))])
 
+# Two sockets with two L3s of four cores each: 50 ns in an L3, 100 in a socket, 300 across.
+TWO_LEVELS = Built([{"cores": 8, "l3": 4} for _ in range(2)], values=[
+    ("cpu_pingpong", f"core{a}", f"core{b}",
+     50 if a // 4 == b // 4 else 100 if a // 8 == b // 8 else 300)
+    for a, b in itertools.permutations(range(16), 2)])
+
 
 def many_ports(count):
     """GPUs with 25 GB/s from memory each, all at once too, and 200 between them."""
@@ -420,6 +426,6 @@ class Virtual:
         return folder
 
 
-# tests/standin/nodes/mi250x.md has its figures: engines get 50 GB/s, 37.5 over single links. Kernels
-# get 152, 76 and 38 one way over four links, two and one, and 174 both ways inside a module.
+# tests/standin/nodes/mi250x.md has its figures: engines get 50 GB/s, 37.5 over single links.
+# Kernels get 152, 76 and 38 one way over four links, two and one, and 174 both ways inside a module.
 VIRTUAL_MI250X = Virtual("mi250x")
