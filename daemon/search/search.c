@@ -1,56 +1,45 @@
 #include "search/search.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "search/bound.h"
-#include "search/exact.h"
-#include "search/swap.h"
+#include "search/work.h"
 
-/* Whether there is one choice only, but for tasks that traffic cannot tell apart. */
-static bool is_only_choice(const struct search_work *work)
-{
-    const struct search_problem *problem = work->problem;
-    bool is_all = work->berths == problem->slots * work->fullest;
-    if (!is_all || problem->in_order)
-        return is_all;
-    for (size_t t = 1; t < problem->tasks; t++)
-        if (problem->each > 1 || !plan_search_work_same(work, t - 1, t))
-            return false;
-    return true;
-}
-
-/* Whether there are so few choices that all can be looked at: one after the other the berths of a
- * task have slots that ascend; in order all have. */
-static bool has_few_choices(const struct search_work *work)
-{
-    const struct search_problem *problem = work->problem;
-    double choices = 1;
-    for (size_t b = 0; b < work->berths && choices <= SEARCH_EXACT_CHOICES * (double)work->berths;
-         b++) {
-        size_t ascending = problem->in_order ? b : b % problem->each;
-        choices *= (double)(problem->slots - b) / (double)(ascending + 1);
-    }
-    return work->fullest == 1 && choices <= SEARCH_EXACT_CHOICES;
-}
+/* Steps of local search: before branch and bound, which it gives a good choice to begin with, and
+ * in its place. */
+#define FIRST_STEPS  300
+#define FIRST_PRICES 16
+#define STARTS       4
+#define STEPS        24  /* from one start, by berth and slot */
+#define TOUCHES_MAX  3e6 /* flows of all steps from one start */
+#define PRICES_MAX   300
+#define PRICED_MAX   1e6 /* squares of the flows of all choices priced */
 
 static bool run(struct search_work *work)
 {
     struct search_result *result = &work->result;
-    bool only = is_only_choice(work),
-         exact = !only && (work->problem->slots <= SEARCH_EXACT_SLOTS || has_few_choices(work));
-    if (!plan_search_bound(work))
+    const struct search_problem *problem = work->problem;
+    double flows = (double)problem->flow_count + 1;
+    bool is_covered;
+    for (size_t f = 0; f < problem->flow_count; f++)
+        result->bound_ns =
+            fmax(result->bound_ns, plan_search_work_least(problem, &problem->flow[f]));
+    for (size_t r = 0; r < problem->resources; r++)
+        if (work->all[r] > problem->start_ns[r])
+            result->bound_ns = fmax(result->bound_ns, work->all[r]);
+    plan_search_work_order(work, work->best);
+    plan_search_work_try(work, work->best);
+    work->scale = 1 / fmax(result->cost.time_ns, 1e-3);
+    if (!plan_search_local(work, 1, FIRST_STEPS, FIRST_PRICES) ||
+        !plan_search_exact(work, &is_covered))
         return false;
-    if (!plan_search_swap(work, false, exact))
+    double steps = fmin(TOUCHES_MAX / flows, STEPS * (double)(work->berths * problem->slots)),
+           prices = fmin(PRICED_MAX / (flows * flows) + FIRST_PRICES, PRICES_MAX);
+    if (!is_covered && !plan_search_local(work, STARTS, (size_t)steps, (size_t)prices))
         return false;
-    if (exact && !plan_search_exact(work))
-        return false;
-    result->is_proven = result->is_proven || plan_search_work_is_least(work) || only;
-    work->looked = 0; /* what could not be proven can still become better */
-    if (!result->is_proven && !plan_search_swap(work, true, false))
-        return false;
-    result->is_proven = result->is_proven || plan_search_work_is_least(work);
+    result->is_proven =
+        is_covered ||
+        (result->cost.over == 0 && result->cost.time_ns <= result->bound_ns * (1 + SEARCH_SAME));
     if (result->is_proven)
         result->bound_ns = result->cost.time_ns;
     return true;
@@ -60,8 +49,7 @@ bool plan_search(const struct search_problem *problem, uint16_t *ret_slot,
                  struct search_result *ret)
 {
     struct search_work work;
-    bool ok = plan_search_work_init(&work, problem);
-    ok = ok && run(&work);
+    bool ok = plan_search_work_init(&work, problem) && run(&work);
     if (ok) {
         memcpy(ret_slot, work.best, work.berths * sizeof *ret_slot);
         *ret = work.result;
@@ -70,57 +58,24 @@ bool plan_search(const struct search_problem *problem, uint16_t *ret_slot,
     return ok;
 }
 
-bool plan_search_least(const struct search_problem *problem, double *ret_ns)
-{
-    struct search_work work;
-    bool ok = plan_search_work_init(&work, problem) && plan_search_bound(&work);
-    if (ok)
-        *ret_ns = work.result.bound_ns;
-    plan_search_work_done(&work);
-    return ok;
-}
-
-/* ---- what takes equally long ---- */
-
-static struct search_cost cost_of(const struct search_problem *problem, const uint16_t *slot)
-{
-    struct search_cost cost = problem->price(problem->context, slot);
-    plan_search_work_far(problem, slot, &cost);
-    return cost;
-}
-
-/* As far as is known: who leaves the order for less than that moves by chance, and as often for the
- * worse. */
-static bool is_as_good(const struct search_cost *a, const struct search_cost *b, double same)
-{
-    return a->over <= b->over &&
-           a->time_ns <= b->time_ns * (1 + fmax(SEARCH_SAME, fmin(same, SEARCH_SETTLED))) &&
-           a->apart <= b->apart && a->sum_ns <= b->sum_ns * (1 + same) && a->far <= b->far &&
-           a->crowd <= b->crowd * (1 + SEARCH_SAME);
-}
-
 bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot,
                         struct search_result *result)
 {
-    size_t berths = problem->tasks * problem->each;
-    uint16_t *order = calloc(berths, sizeof *order);
-    if (order == NULL)
-        return false;
-    plan_search_work_order(problem, order);
-    struct search_cost in_order = cost_of(problem, order);
-    if (is_as_good(&in_order, &result->cost, same)) {
-        memcpy(slot, order, berths * sizeof *slot);
-        result->settled =
-            result->cost.time_ns > 0 ? fmax(in_order.time_ns / result->cost.time_ns - 1, 0) : 0;
-        result->cost = in_order;
+    struct search_work work;
+    bool ok = plan_search_work_init(&work, problem);
+    if (ok) {
+        const struct search_cost *best = &result->cost;
+        plan_search_work_order(&work, work.best);
+        struct search_cost in_order = plan_search_work_cost(&work, work.best);
+        double most = 1 + fmax(same, SEARCH_SAME);
+        if (in_order.over <= best->over && in_order.time_ns <= best->time_ns * most &&
+            in_order.apart <= best->apart && in_order.sum_ns <= best->sum_ns * most &&
+            in_order.far <= best->far) {
+            memcpy(slot, work.best, work.berths * sizeof *slot);
+            result->settled = best->time_ns > 0 ? fmax(in_order.time_ns / best->time_ns - 1, 0) : 0;
+            result->cost = in_order;
+        }
     }
-    result->known = same;
-    result->is_in_order = memcmp(slot, order, berths * sizeof *slot) == 0;
-    free(order);
-    return true;
-}
-
-bool plan_search_is_as_good(const struct search_result *in_order, const struct search_result *other)
-{
-    return is_as_good(&in_order->cost, &other->cost, other->known);
+    plan_search_work_done(&work);
+    return ok;
 }

@@ -7,24 +7,18 @@
  * Public headers: search.h
  * Shown by: tests/unit/search, build/bench/bind
  *
- * Search: which berth goes to which slot, so that a step takes least time. Berths are the gpus of
- * tasks, slots the gpus of a node; here both are numbers, and what a choice costs is asked of the
- * caller.
+ * A choice gives each berth (a GPU of a task) a slot (a GPU of the node). Costs are compared field
+ * by field, in the order of struct search_cost; of equal costs the lowest slots win, berth by
+ * berth. Numbers that differ by less than SEARCH_SAME of them are equal.
  *
- * What is less: tasks without room (struct search_problem); the time of the step; among equals how
- * far the slots of each task are apart; then the sum of the flows' times; then how far the slots
- * are from what their tasks need; then what flows with something outside share on their way there;
- * then the lowest numbers, berth by berth. Times that differ by less than SEARCH_SAME of them are
- * equal.
+ * Bound: no choice takes less time than its slowest flow alone, nor than the flows through a
+ * resource need there. Both hold for the berths that have a slot already, whatever the others get.
  *
- * Up to SEARCH_EXACT_SLOTS slots, or SEARCH_EXACT_CHOICES choices, every choice is looked at or
- * ruled out: branch and bound, with tasks that traffic cannot tell apart and slots that nothing
- * tells apart merged. Once the least time is found and proven, those that take as long are told
- * apart among choices of SEARCH_TIES_FLOWS flows in all. With more, or more tasks than that search
- * gets through, a greedy start, annealing with a seed and a number of steps that are fixed, and
- * swaps; the gap is then to a bound that no choice is below.
+ * Up to SEARCH_EXACT_SLOTS slots, or SEARCH_EXACT_CHOICES choices: branch and bound; equivalent
+ * tasks and equivalent slots are tried once. More: local search, moves and swaps from several
+ * starts with fixed seeds and counts. Whole choices are priced by the caller's simulator.
  *
- * Pure: no clock, the same problem has the same answer. Any thread.
+ * Pure: the same problem has the same answer. Any thread.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,29 +26,21 @@
 #include <stdint.h>
 
 #define SEARCH_EXACT_SLOTS   8
-#define SEARCH_EXACT_CHOICES 50000 /* on more slots, where each task has its own */
+#define SEARCH_EXACT_CHOICES 50000
 #define SEARCH_SLOTS_MAX     256
 #define SEARCH_RESOURCES_MAX 65535
 #define SEARCH_ANYWHERE      UINT16_MAX
 #define SEARCH_SAME          1e-9
-#define SEARCH_TIES_FLOWS    2500
-/* however little is known: a choice that is better by more goes before the slots in order */
-#define SEARCH_SETTLED 0.03
 
 struct search_cost {
+    size_t over; /* tasks beyond the room of their unit */
     double time_ns;
-    double apart; /* of the slots of each task */
+    double apart; /* between the slots of each task */
     double sum_ns;
-    double far;
-    double crowd; /* how much flows with something outside share on their way */
-    /* tasks for which there is no room where their slots are; less of these goes before all else */
-    size_t over;
-    /* what asking took, in flows looked at: a search that has asked for much asks no more.
-     * Nothing is compared by it */
-    double looked;
+    double far; /* of slots from the host, with what their flows meet on the way */
 };
 
-/* What one flow puts on a resource: the time that it would take all of it for itself. */
+/* The time for which one flow alone keeps a resource busy. */
 struct search_use {
     uint16_t resource;
     double ns;
@@ -63,25 +49,22 @@ struct search_use {
 /* A flow of one kind between two slots. */
 struct search_arc {
     double alone_ns;
-    double launch_ns;        /* what each that its task begins before it adds */
+    double launch_ns;        /* for each flow that its task begins before it */
     uint32_t use, use_count; /* a range of the problem's uses */
 };
 
-/* Flows of a kind are alike but for their ends: as many bytes, to a berth or to the same sort of
- * place outside. */
+/* Flows of one kind differ only in their ends. */
 struct search_flow {
     uint16_t kind;
-    int32_t from, to; /* berths; to -1: from's own, with something outside */
-    uint16_t turn;    /* so many its task begins before it, wherever it is */
+    int32_t from, to; /* berths; to -1: between from and the host or a NIC */
+    uint16_t turn;    /* how many its task begins before it */
 };
 
 struct search_problem {
     size_t slots;
-    /* each task has each berths, numbered one after the other, on slots that ascend */
+    /* each task has each berths, numbered one after the other, on ascending slots. More berths
+     * than slots (each is 1 then): all slots have as many, or one less than the fullest */
     size_t tasks, each;
-    /* tasks on one slot at most; with more than 1, each is 1. All slots have as many, or one less
-     * than the fullest */
-    size_t share;
     bool in_order; /* slots ascend from task to task */
     const struct search_flow *flow;
     size_t flow_count;
@@ -90,57 +73,33 @@ struct search_problem {
     const struct search_arc *arc;
     const struct search_use *use;
     size_t resources;
-    /* by resource: those of different sorts are not alike, even if they are used alike */
-    const uint16_t *sort;
-    /* by resource: what a flow that uses it takes at least beside what it puts there; NULL
-     * nothing */
-    const double *start_ns;
-    const double *far;   /* by slot */
-    const double *apart; /* by slot and slot: of one task */
-    /* by slot and slot: how much flows with something outside share; NULL nothing */
-    const double *meet;
-    /* by slot: where a task is whose first slot that is, SEARCH_ANYWHERE: room for all */
-    const uint16_t *unit;
-    const uint16_t *most; /* by unit: tasks for which there is room; NULL: for all */
-    double least_ns;      /* no choice takes less, as the caller knows; 0 nothing */
-    /* who takes so long, or longer, is not wanted: which of equals it is does not matter then. 0:
-     * all are */
-    double unwanted_ns;
-    /* apart, far and crowd are not looked at */
+    const uint16_t *sort;   /* by resource: only those of one sort are equivalent */
+    const double *start_ns; /* by resource: what its flows take beside their uses */
+    const double *far;      /* by slot */
+    const double *apart;    /* by slot and slot: of one task */
+    const double *meet;     /* by slot and slot: of two flows without to; NULL nothing */
+    const uint16_t *unit;   /* by slot of a task's first berth, or SEARCH_ANYWHERE */
+    const uint16_t *most;   /* by unit: tasks with room there; NULL: room for all */
+    /* fills time_ns, at least the bound, and sum_ns; the rest is added */
     struct search_cost (*price)(void *context, const uint16_t *slot);
     void *context;
 };
 
 struct search_result {
     struct search_cost cost;
-    bool is_proven;  /* nothing costs less */
-    double bound_ns; /* no choice takes less time; the cost's when it is proven */
-    /* once settled: what differs by less than this fraction takes as long as far as is known */
-    double known;
-    bool is_in_order; /* likewise: slots are */
-    /* how much longer than the best the slots in order take that stand for it, as a fraction of
-     * its time: no more than that is known to */
-    double settled;
-    uint64_t looked, priced; /* partial choices, and whole ones whose price was asked */
+    bool is_proven;          /* nothing costs less time */
+    double bound_ns;         /* no choice takes less time */
+    double settled;          /* how much more than the best the slots in order take that stand for
+                              * it, as a fraction of its time */
+    uint64_t looked, priced; /* partial and whole choices */
 };
 
-/* The best found: ret_slot has room for tasks * each berths. They must fit: tasks * each <= slots *
- * share. False when out of memory. */
+/* The best found; ret_slot has room for tasks * each berths. False when out of memory. */
 bool plan_search(const struct search_problem *problem, uint16_t *ret_slot,
                  struct search_result *ret);
 
-/* The bound_ns that such a search begins with, without one: no choice takes less time. False when
- * out of memory. */
-bool plan_search_least(const struct search_problem *problem, double *ret_ns);
-
-/* Takes the slots in order instead, if they take as long to within same, a fraction of it, and
- * SEARCH_SETTLED, a task's are no farther apart, all flows together take as long to within same,
- * none is farther, and no more is shared on the way outside. slot and result are plan_search's,
- * whose bound stays. False when out of memory. */
+/* Takes the slots in order instead, where time and sum are more by at most same, a fraction, and
+ * nothing else is more. slot and result are plan_search's, whose bound stays. False when out of
+ * memory. */
 bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot,
                         struct search_result *result);
-
-/* Whether slots in order are as good, likewise, as other ones that another search found, as where
- * other mechanisms copy; both settled. */
-bool plan_search_is_as_good(const struct search_result *in_order,
-                            const struct search_result *other);

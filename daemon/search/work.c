@@ -4,57 +4,193 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* by the prices of one search: what bounds its time where one price is long, as that of a thousand
- * flows of different sizes is */
-#define LOOKED_MAX 6e6
+/* ---- what is certain of a choice ---- */
+
+/* Whether the flow may be between these slots. */
+static bool is_arc(const struct search_problem *problem, const struct search_flow *flow,
+                   size_t from, size_t to)
+{
+    return flow->to < 0 ? from == to
+                        : from != to || problem->tasks * problem->each > problem->slots;
+}
+
+/* What a flow of the kind puts on each resource wherever it is. */
+static void find_certain(const struct search_work *work, const struct search_flow *flow)
+{
+    const struct search_problem *problem = work->problem;
+    size_t n = problem->slots, arcs = 0;
+    double *certain = &work->certain[flow->kind * problem->resources], *users = work->load;
+    memset(users, 0, problem->resources * sizeof *users);
+    for (size_t pair = 0; pair < n * n; pair++) {
+        const struct search_arc *arc = &problem->arc[flow->kind * n * n + pair];
+        if (!is_arc(problem, flow, pair / n, pair % n))
+            continue;
+        arcs++;
+        for (uint32_t u = 0; u < arc->use_count; u++) {
+            const struct search_use *use = &problem->use[arc->use + u];
+            double *least = &certain[use->resource];
+            *least = users[use->resource]++ > 0 ? fmin(*least, use->ns) : use->ns;
+        }
+    }
+    for (size_t r = 0; r < problem->resources; r++)
+        certain[r] = users[r] == (double)arcs ? certain[r] : 0;
+}
+
+static void find_all_certain(const struct search_work *work)
+{
+    const struct search_problem *problem = work->problem;
+    memcpy(work->all, problem->start_ns, problem->resources * sizeof *work->all);
+    for (size_t k = 0; k < problem->kinds; k++) {
+        size_t first = problem->flow_count;
+        for (size_t f = 0; f < problem->flow_count; f++) {
+            if (problem->flow[f].kind != k)
+                continue;
+            if (first == problem->flow_count)
+                find_certain(work, &problem->flow[first = f]);
+            for (size_t r = 0; r < problem->resources; r++)
+                work->all[r] += work->certain[k * problem->resources + r];
+        }
+    }
+}
 
 bool plan_search_work_init(struct search_work *work, const struct search_problem *problem)
 {
-    size_t berths = problem->tasks * problem->each;
-    *work = (struct search_work){.problem = problem, .berths = berths};
+    size_t berths = problem->tasks * problem->each, used = 0;
+    *work = (struct search_work){.problem = problem, .berths = berths, .scale = 1e-3};
     work->fullest = (berths + problem->slots - 1) / problem->slots;
     work->full = berths - (work->fullest - 1) * problem->slots;
-    work->result.cost =
-        (struct search_cost){INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, SIZE_MAX, 0};
-    work->first = calloc(berths + 1, sizeof *work->first);
-    work->touching = calloc(2 * problem->flow_count + 1, sizeof *work->touching);
-    work->best = calloc(berths, sizeof *work->best);
-    work->outside = calloc(berths, sizeof *work->outside);
-    if (work->first == NULL || work->touching == NULL || work->best == NULL ||
-        work->outside == NULL)
+    work->result.cost = (struct search_cost){SIZE_MAX, INFINITY, INFINITY, INFINITY, INFINITY};
+    work->flow = calloc(problem->flow_count + 1, sizeof *work->flow);
+    work->first = calloc(berths + 2, sizeof *work->first);
+    work->outside = calloc(berths + 1, sizeof *work->outside);
+    work->best = calloc(berths + 1, sizeof *work->best);
+    work->certain = calloc(problem->kinds * problem->resources + 1, sizeof *work->certain);
+    work->all = calloc(2 * problem->resources + 1, sizeof *work->all);
+    if (work->flow == NULL || work->first == NULL || work->outside == NULL || work->best == NULL ||
+        work->certain == NULL || work->all == NULL)
         return false;
-    size_t used = 0;
-    /* Counting sort by berth. */
-    size_t *at = calloc(berths + 1, sizeof *at);
-    if (at == NULL)
-        return false;
-    for (size_t f = 0; f < problem->flow_count; f++) {
-        at[problem->flow[f].from]++;
-        if (problem->flow[f].to >= 0)
-            at[problem->flow[f].to]++;
-        work->outside[problem->flow[f].from] += problem->flow[f].to < 0;
+    work->load = work->all + problem->resources;
+    find_all_certain(work);
+    for (size_t b = 0; b < berths; b++) {
+        work->first[b] = used;
+        for (size_t f = 0; f < problem->flow_count; f++) {
+            const struct search_flow *flow = &problem->flow[f];
+            if ((size_t)(flow->to > flow->from ? flow->to : flow->from) == b)
+                work->flow[used++] = (uint32_t)f;
+            work->outside[b] += (size_t)flow->from == b && flow->to < 0;
+        }
     }
-    for (size_t b = 0; b <= berths; b++) {
-        size_t count = at[b];
-        work->first[b] = at[b] = used;
-        used += count;
-    }
-    for (size_t f = 0; f < problem->flow_count; f++) {
-        work->touching[at[problem->flow[f].from]++] = (uint32_t)f;
-        if (problem->flow[f].to >= 0)
-            work->touching[at[problem->flow[f].to]++] = (uint32_t)f;
-    }
-    free(at);
+    work->first[berths] = used;
     return true;
 }
 
 void plan_search_work_done(struct search_work *work)
 {
+    free(work->flow);
     free(work->first);
-    free(work->touching);
-    free(work->best);
     free(work->outside);
+    free(work->best);
+    free(work->certain);
+    free(work->all);
 }
+
+void plan_search_work_begin(const struct search_work *work, struct search_partial *partial)
+{
+    partial->cost = (struct search_cost){0};
+    partial->power = 0;
+    memcpy(partial->load, work->all, work->problem->resources * sizeof *partial->load);
+}
+
+static const struct search_arc *arc_of(const struct search_problem *problem,
+                                       const struct search_flow *flow, const uint16_t *slot)
+{
+    size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
+    return &problem->arc[(flow->kind * problem->slots + from) * problem->slots + to];
+}
+
+static double sixth(double x)
+{
+    double square = x * x;
+    return square * square * square;
+}
+
+size_t plan_search_work_in_unit(const struct search_problem *problem, const uint16_t *slot,
+                                size_t tasks, uint16_t where)
+{
+    size_t count = 0;
+    uint16_t unit = problem->most != NULL ? problem->unit[where] : SEARCH_ANYWHERE;
+    for (size_t t = 0; t < tasks && unit != SEARCH_ANYWHERE; t++)
+        count += problem->unit[slot[t * problem->each]] == unit;
+    return count;
+}
+
+/* Where the slot is, beside those of the other berths. */
+static void put_place(const struct search_work *work, const uint16_t *slot, size_t berth,
+                      struct search_cost *cost)
+{
+    const struct search_problem *problem = work->problem;
+    size_t own = berth % problem->each, here = slot[berth];
+    const double *apart = &problem->apart[here * problem->slots],
+                 *meet = problem->meet != NULL && work->outside[berth] > 0
+                             ? &problem->meet[here * problem->slots]
+                             : NULL;
+    cost->far += problem->far[here];
+    for (size_t other = berth - own; other < berth; other++)
+        cost->apart += apart[slot[other]];
+    for (size_t other = 0; meet != NULL && other < berth; other++)
+        if (slot[other] != here)
+            cost->far += (double)(work->outside[other] * work->outside[berth]) * meet[slot[other]];
+    if (own == 0 && problem->most != NULL && problem->unit[here] != SEARCH_ANYWHERE)
+        cost->over += plan_search_work_in_unit(problem, slot, berth / problem->each, slot[berth]) >=
+                      problem->most[problem->unit[here]];
+}
+
+void plan_search_work_put(const struct search_work *work, const uint16_t *slot, size_t berth,
+                          struct search_partial *partial)
+{
+    const struct search_problem *problem = work->problem;
+    double most = partial->cost.time_ns, scale = work->scale;
+    for (size_t i = work->first[berth]; i < work->first[berth + 1]; i++) {
+        const struct search_flow *flow = &problem->flow[work->flow[i]];
+        const struct search_arc *arc = arc_of(problem, flow, slot);
+        double alone_ns = arc->alone_ns + flow->turn * arc->launch_ns;
+        most = alone_ns > most ? alone_ns : most;
+        partial->cost.sum_ns += alone_ns;
+        partial->power += sixth(alone_ns * scale);
+        for (const struct search_use *use = &problem->use[arc->use], *end = use + arc->use_count;
+             use < end; use++) {
+            double load = partial->load[use->resource] +=
+                use->ns - work->certain[flow->kind * problem->resources + use->resource];
+            most = load > most ? load : most;
+        }
+    }
+    partial->cost.time_ns = most;
+    put_place(work, slot, berth, &partial->cost);
+}
+
+struct search_partial plan_search_work_weigh(const struct search_work *work, const uint16_t *slot)
+{
+    struct search_partial partial = {.load = work->load};
+    plan_search_work_begin(work, &partial);
+    for (size_t b = 0; b < work->berths; b++)
+        plan_search_work_put(work, slot, b, &partial);
+    for (size_t r = 0; r < work->problem->resources; r++)
+        partial.power += sixth(partial.load[r] * work->scale);
+    return partial;
+}
+
+double plan_search_work_least(const struct search_problem *problem, const struct search_flow *flow)
+{
+    size_t n = problem->slots;
+    const struct search_arc *arc = &problem->arc[flow->kind * n * n];
+    double least = INFINITY;
+    for (size_t pair = 0; pair < n * n; pair++)
+        if (is_arc(problem, flow, pair / n, pair % n))
+            least = fmin(least, arc[pair].alone_ns + flow->turn * arc[pair].launch_ns);
+    return isinf(least) ? 0 : least;
+}
+
+/* ---- which choice is better ---- */
 
 static int compare(double a, double b)
 {
@@ -66,154 +202,47 @@ static int compare(double a, double b)
 
 int plan_search_work_compare(const struct search_cost *a, const struct search_cost *b)
 {
-    if (a->over != b->over)
-        return a->over < b->over ? -1 : 1;
-    int order = compare(a->time_ns, b->time_ns);
-    if (order == 0)
-        order = compare(a->apart, b->apart);
-    if (order == 0)
-        order = compare(a->sum_ns, b->sum_ns);
-    if (order == 0)
-        order = compare(a->far, b->far);
-    return order != 0 ? order : compare(a->crowd, b->crowd);
+    int order = (a->over > b->over) - (a->over < b->over);
+    order = order != 0 ? order : compare(a->time_ns, b->time_ns);
+    order = order != 0 ? order : compare(a->apart, b->apart);
+    order = order != 0 ? order : compare(a->sum_ns, b->sum_ns);
+    return order != 0 ? order : compare(a->far, b->far);
 }
 
-double plan_search_work_least(const struct search_problem *problem, const struct search_flow *flow)
+void plan_search_work_order(const struct search_work *work, uint16_t *ret_slot)
 {
-    const struct search_arc *arc = &problem->arc[flow->kind * problem->slots * problem->slots];
-    double least = INFINITY;
-    for (size_t i = 0; i < problem->slots; i++)
-        for (size_t j = 0; j < problem->slots; j++)
-            if (flow->to < 0 ? i == j : i != j || problem->share > 1)
-                least = plan_search_work_less(
-                    least, plan_search_work_alone(flow, &arc[i * problem->slots + j]));
-    return isinf(least) ? 0 : least;
-}
-
-size_t plan_search_work_in_unit(const struct search_problem *problem, const uint16_t *slot,
-                                size_t tasks, uint16_t unit)
-{
-    size_t count = 0;
-    for (size_t t = 0; t < tasks; t++)
-        count += problem->unit[slot[t * problem->each]] == unit;
-    return count;
-}
-
-/* Each task that finds its unit full is one. */
-static size_t count_over(const struct search_problem *problem, const uint16_t *slot)
-{
-    size_t in_unit[SEARCH_SLOTS_MAX] = {0}, over = 0;
-    for (size_t t = 0; problem->most != NULL && t < problem->tasks; t++) {
-        uint16_t unit = problem->unit[slot[t * problem->each]];
-        over += unit != SEARCH_ANYWHERE && in_unit[unit]++ >= problem->most[unit];
-    }
-    return over;
-}
-
-/* Flows with something outside, weighed by what the slots that they are at share on the way. */
-static double crowd_of(const struct search_problem *problem, const uint16_t *slot)
-{
-    double crowd = 0;
-    size_t here[SEARCH_SLOTS_MAX] = {0};
-    for (size_t f = 0; problem->meet != NULL && f < problem->flow_count; f++)
-        if (problem->flow[f].to < 0)
-            here[slot[problem->flow[f].from]]++;
-    for (size_t a = 0; problem->meet != NULL && a < problem->slots; a++)
-        for (size_t b = 0; here[a] > 0 && b < a; b++)
-            crowd += (double)(here[a] * here[b]) * problem->meet[a * problem->slots + b];
-    return crowd;
-}
-
-void plan_search_work_far(const struct search_problem *problem, const uint16_t *slot,
-                          struct search_cost *ret)
-{
-    ret->far = ret->apart = 0;
-    ret->over = count_over(problem, slot);
-    ret->crowd = crowd_of(problem, slot);
-    for (size_t b = 0; b < problem->tasks * problem->each; b++) {
-        ret->far += problem->far[slot[b]];
-        for (size_t other = b - b % problem->each; other < b; other++)
-            ret->apart += problem->apart[slot[other] * problem->slots + slot[b]];
-    }
-}
-
-void plan_search_work_order(const struct search_problem *problem, uint16_t *ret_slot)
-{
-    size_t berths = problem->tasks * problem->each, least = berths / problem->slots,
-           more = berths % problem->slots, b = 0;
-    for (size_t s = 0; s < problem->slots; s++)
-        for (size_t i = 0; i < least + (s < more); i++)
+    size_t slots = work->problem->slots, b = 0;
+    for (size_t s = 0; s < slots; s++)
+        for (size_t i = 0; i < work->berths / slots + (s < work->berths % slots); i++)
             ret_slot[b++] = (uint16_t)s;
 }
 
-/* Less than 0: a has the lower numbers. */
-static int compare_slots(const uint16_t *a, const uint16_t *b, size_t count)
+struct search_cost plan_search_work_cost(struct search_work *work, const uint16_t *slot)
 {
-    for (size_t i = 0; i < count; i++)
-        if (a[i] != b[i])
-            return a[i] < b[i] ? -1 : 1;
-    return 0;
+    struct search_cost cost = plan_search_work_weigh(work, slot).cost,
+                       priced = work->problem->price(work->problem->context, slot);
+    cost.time_ns = priced.time_ns;
+    cost.sum_ns = priced.sum_ns;
+    work->result.priced++;
+    return cost;
+}
+
+/* Whether the slots are lower than the best's. */
+static bool is_lower(const struct search_work *work, const uint16_t *slot)
+{
+    size_t b = 0;
+    while (b < work->berths && slot[b] == work->best[b])
+        b++;
+    return b < work->berths && slot[b] < work->best[b];
 }
 
 int plan_search_work_try(struct search_work *work, const uint16_t *slot)
 {
-    struct search_cost cost = work->problem->price(work->problem->context, slot);
-    plan_search_work_far(work->problem, slot, &cost);
-    work->result.priced++;
-    work->looked += cost.looked;
+    struct search_cost cost = plan_search_work_cost(work, slot);
     int order = plan_search_work_compare(&cost, &work->result.cost);
-    if (order < 0 || (order == 0 && compare_slots(slot, work->best, work->berths) < 0)) {
+    if (order < 0 || (order == 0 && is_lower(work, slot))) {
         memcpy(work->best, slot, work->berths * sizeof *slot);
         work->result.cost = cost;
     }
     return order;
 }
-
-static size_t task_of(const struct search_problem *problem, int32_t berth)
-{
-    return berth < 0 ? SIZE_MAX : (size_t)berth / problem->each;
-}
-
-/* The berth that this one becomes when tasks a and b change places. */
-static int32_t swapped(const struct search_problem *problem, int32_t berth, size_t a, size_t b)
-{
-    size_t task = task_of(problem, berth);
-    if (task != a && task != b)
-        return berth;
-    return (int32_t)((task == a ? b : a) * problem->each + (size_t)berth % problem->each);
-}
-
-static bool has_flow(const struct search_work *work, const struct search_flow *wanted)
-{
-    for (size_t i = work->first[wanted->from]; i < work->first[wanted->from + 1]; i++) {
-        const struct search_flow *flow = &work->problem->flow[work->touching[i]];
-        if (flow->kind == wanted->kind && flow->from == wanted->from && flow->to == wanted->to)
-            return true;
-    }
-    return false;
-}
-
-bool plan_search_work_same(const struct search_work *work, size_t a, size_t b)
-{
-    const struct search_problem *problem = work->problem;
-    const size_t tasks[] = {a, b};
-    for (int t = 0; t < 2; t++)
-        for (size_t i = work->first[tasks[t] * problem->each];
-             i < work->first[(tasks[t] + 1) * problem->each]; i++) {
-            const struct search_flow *flow = &problem->flow[work->touching[i]];
-            struct search_flow image = {.kind = flow->kind,
-                                        .from = swapped(problem, flow->from, a, b),
-                                        .to = swapped(problem, flow->to, a, b)};
-            if (!has_flow(work, &image))
-                return false;
-        }
-    return true;
-}
-
-bool plan_search_work_is_least(const struct search_work *work)
-{
-    return work->result.cost.over == 0 &&
-           work->result.cost.time_ns <= work->result.bound_ns * (1 + SEARCH_SAME);
-}
-
-bool plan_search_work_is_spent(const struct search_work *work) { return work->looked > LOOKED_MAX; }

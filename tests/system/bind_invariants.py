@@ -127,30 +127,17 @@ def a_choice_is_valid_and_no_worse_than_in_order():
     on_each(60, check)
 
 
-def what_gpus_send_each_other_proves_a_choice_whatever_memory_its_tasks_have():
-    """The module of two tasks' first gpus has cores for one task.
-
-    The other task has remote memory, and copies with the host do not decide.
-    """
+def what_keeps_a_choice_from_being_proven_is_said():
     with Asked("mi250x") as node:
-        for request in ({"tasks": 2, "gpus_per_task": 2, "host_bytes": 64 * KIB, "flows": [{"from": 1, "to": 0, "bytes": GIB}]},
-                        {"tasks": 3, "gpus_per_task": 2, "host_bytes": MIB, "flows": [{"from": 1, "to": 2, "bytes": 64 * MIB}, {"from": 1, "to": 0, "bytes": 4 * KIB}]}):
-            answer = node.bind({"allowed": {}, **request})
-            alone = node.bind({"allowed": {}, **request, "host_bytes": 0})
-            assert answer["proven_optimal"] and answer["gap"] < 1e-6 and time_of(answer) <= time_of(alone) * (1 + 1e-6), (request, answer["gap"], answer["predicted"], alone["predicted"])
         # So many sizes that the search takes some for others.
         flows = [{"from": a, "to": b, "bytes": MIB + 1000 * (9 * a + b)} for a in range(9) for b in range(9) if a != b]
         many = node.bind({"allowed": {}, "tasks": 9, "tasks_per_gpu": 2, "flows": flows})
         assert not many["proven_optimal"] and many["gap"] is None and "not proven to be the best: nothing is certain of so many different transfers" in texts(many, "reasons"), texts(many, "reasons")
-        # Where they do decide, none takes less than what gpus send each other, nor than a gpu's own share at 28.3 GB/s.
-        few = with_places({"tasks": 2, "gpus_per_task": 3, "flows": [{"from": 0, "to": 1, "bytes": MIB}]}, node.gpus,
+        # The module of two tasks' first gpus has cores for one task: the other has remote memory.
+        few = with_places({"tasks": 2, "gpus_per_task": 3, "host_bytes": 256 * KIB, "flows": [{"from": 0, "to": 1, "bytes": MIB}]}, node.gpus,
                           [node.cores[core] for core in (0, 1, 16, 32, 48)])
-        alone = node.bind(few)
-        for size in (128 * KIB, 256 * KIB, 512 * KIB):
-            part = node.bind({**few, "host_bytes": size})
-            least = max(time_of(alone), size / 3 / 28.3)
-            assert not part["proven_optimal"] and any("a task has other memory than" in line for line in texts(part, "reasons")), texts(part, "reasons")
-            assert abs(part["gap"] - (time_of(part) / least - 1)) < 1e-6, (size, part["gap"], part["predicted"], alone["predicted"])
+        part = node.bind(few)
+        assert not part["proven_optimal"] and part["gap"] is None and any("a task has other memory than" in line for line in texts(part, "reasons")), texts(part, "reasons")
 
 
 def twice_the_bytes_leave_the_choice():
@@ -225,6 +212,6 @@ def dozens_of_different_flows_are_proven_whoever_is_who():
 
 
 if __name__ == "__main__":
-    run_tests([one_gpu_more_never_makes_a_step_longer, a_choice_is_valid_and_no_worse_than_in_order, what_gpus_send_each_other_proves_a_choice_whatever_memory_its_tasks_have, twice_the_bytes_leave_the_choice,
+    run_tests([one_gpu_more_never_makes_a_step_longer, a_choice_is_valid_and_no_worse_than_in_order, what_keeps_a_choice_from_being_proven_is_said, twice_the_bytes_leave_the_choice,
                no_task_is_torn_while_one_place_has_room, memory_is_next_to_the_gpu_where_about_as_many_cores_are,
                where_there_is_no_proof_a_reason_says_why, dozens_of_different_flows_are_proven_whoever_is_who])

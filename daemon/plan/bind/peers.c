@@ -216,7 +216,7 @@ static struct search_cost price(void *context, const uint16_t *slot)
     struct assignment *a = context;
     const struct search_problem *problem = &a->problem;
     size_t n = problem->slots;
-    struct search_cost cost = {.looked = (double)problem->flow_count};
+    struct search_cost cost = {0};
     for (size_t s = 0; s < n; s++)
         a->busy[s] = 0;
     for (size_t f = 0; f < problem->flow_count; f++) {
@@ -305,7 +305,7 @@ static bool search(const struct paths *paths, struct assignment *a)
     a->problem.arc = a->arc;
     a->problem.use = a->use;
     a->problem.sort = a->sort;
-    a->problem.far = a->problem.apart = a->zero;
+    a->problem.far = a->problem.apart = a->problem.start_ns = a->zero;
     a->problem.price = price;
     a->problem.context = a;
     struct search_result found;
@@ -320,8 +320,7 @@ enum berth_code plan_bind_peers_assign(const struct bind_peers *peers, struct cp
         return BERTH_OK;
     struct paths paths = {0};
     struct assignment a = {
-        .problem = {
-            .slots = n, .tasks = n, .each = 1, .share = 1, .resources = n, .flow_count = flows}};
+        .problem = {.slots = n, .tasks = n, .each = 1, .resources = n, .flow_count = flows}};
     a.flow = calloc(flows, sizeof *a.flow);
     a.bytes = calloc(flows, sizeof *a.bytes);
     struct cpuset *given = calloc(n, sizeof *given);

@@ -6,7 +6,6 @@
 
 #include "cost/load_interval.h"
 #include "plan/bind/arcs.h"
-#include "plan/bind/crowds.h"
 #include "plan/bind/flow.h"
 #include "plan/bind/start.h"
 #include "plan/bind/turns.h"
@@ -284,8 +283,7 @@ static struct search_cost price_of(void *context, const uint16_t *slot)
     double lack_ns = (double)price->lacking * price->lack_ns;
     return (struct search_cost){.time_ns =
                                     fmax(time.step_ns + lack_ns, unknown > 0 ? UNKNOWN_NS : 0),
-                                .sum_ns = time.sum_ns + (double)unknown * UNKNOWN_NS,
-                                .looked = (double)time.looked};
+                                .sum_ns = time.sum_ns + (double)unknown * UNKNOWN_NS};
 }
 
 /* ---- the search ---- */
@@ -322,7 +320,6 @@ static struct search_problem problem_of(struct bind_price *price,
         .slots = request->gpu_count,
         .tasks = request->tasks,
         .each = request->each,
-        .share = choice->share,
         .in_order = choice->in_order,
         .flow = price->flow,
         .flow_count = price->flow_count,
@@ -337,7 +334,6 @@ static struct search_problem problem_of(struct bind_price *price,
         .meet = plan_bind_price_has_host(price) ? choice->meet : NULL,
         .unit = choice->unit,
         .most = choice->most,
-        .unwanted_ns = choice->unwanted_ns,
         .price = price_of,
         .context = price,
     };
@@ -347,14 +343,13 @@ enum berth_code plan_bind_price_search(struct bind_price *price,
                                        const struct bind_price_choice *choice, uint16_t *ret_slot,
                                        struct search_result *ret, struct berth_err *err)
 {
-    double least_ns;
-    if (!plan_bind_arcs(price) || !plan_bind_crowds(price, &least_ns))
+    if (!plan_bind_arcs(price))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
     struct search_problem problem = problem_of(price, choice);
-    problem.least_ns = least_ns;
     struct search_result result;
     if (!plan_search(&problem, ret_slot, &result) ||
-        !plan_search_settle(&problem, error_of(price, ret_slot), ret_slot, &result))
+        !plan_search_settle(&problem, fmin(error_of(price, ret_slot), PRICE_SETTLED), ret_slot,
+                            &result))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
     /* in time, without what stands for what lacks a price */
     if (plan_bind_price_load(price, ret_slot, NULL) == 0 && price->lacking > 0) {
@@ -368,22 +363,5 @@ enum berth_code plan_bind_price_search(struct bind_price *price,
     }
     result.bound_ns -= fmin(plan_bind_start_most_ns(price), result.bound_ns);
     *ret = result;
-    return BERTH_OK;
-}
-
-enum berth_code plan_bind_price_bound(struct bind_price *price,
-                                      const struct bind_price_choice *choice, double *ret_ns,
-                                      struct berth_err *err)
-{
-    double least_ns;
-    if (!plan_bind_arcs(price) || !plan_bind_crowds(price, &least_ns))
-        return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
-    struct search_problem problem = problem_of(price, choice);
-    problem.least_ns = least_ns;
-    double bound_ns;
-    if (!plan_search_least(&problem, &bound_ns))
-        return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
-    *ret_ns =
-        price->is_rounded ? (double)NAN : bound_ns - fmin(plan_bind_start_most_ns(price), bound_ns);
     return BERTH_OK;
 }

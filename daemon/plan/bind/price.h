@@ -17,6 +17,9 @@
  * have none, as where links are only said to carry so much, those are that differ by less than
  * this: so far are stated figures rounded. */
 #define PRICE_SAME_UNKNOWN 0.01
+/* of a time: a choice that is better by more goes before the gpus in order, however little is known
+ */
+#define PRICE_SETTLED 0.03
 /* of a time or rate: a smaller difference is not worth a word, nor more than one way of copying */
 #define PRICE_WORTH 0.005
 /* of a transfer's time: where waiting and starting take more, a rate says little of it */
@@ -142,10 +145,6 @@ struct bind_ride plan_bind_price_ride(const struct bind_price *price, size_t ind
  * one: a bit for each enum move_by. Both may be said where one would do. */
 unsigned plan_bind_price_takes(struct bind_price *price);
 
-/* Less than what any choice takes: the slowest transfer between gpus where it takes least. INFINITY
- * where nothing is known of any pair, 0 where tasks share gpus. */
-double plan_bind_price_least_ns(const struct bind_price *price);
-
 /* Cites at most that many numbers that the slowest flow and those that share its bottleneck rest
  * on, its own first; warns of what is unknown or nominal in any flow, unless warnings is NULL. What
  * was priced last is no longer to be asked for. NO_MEMORY. */
@@ -161,20 +160,12 @@ void plan_bind_price_warn_of_ways(struct bind_price *price, const uint16_t *slot
                                   struct reasons *warnings);
 
 struct bind_price_choice {
-    size_t share; /* tasks on a gpu at most */
     bool in_order;
     const double *far; /* search/search.h */
     const double *apart;
     const double *meet; /* of what is moved to and from the host; not looked at where nothing is */
     const uint16_t *unit, *most; /* likewise; NULL: room for all */
-    double unwanted_ns;
 };
-
-/* What no choice takes less than, without a search; NAN where flows have too many different sizes.
- * In place of plan_bind_price_search, where nothing may lack a price. NO_MEMORY. */
-enum berth_code plan_bind_price_bound(struct bind_price *price,
-                                      const struct bind_price_choice *choice, double *ret_ns,
-                                      struct berth_err *err);
 
 /* The slots for which the step takes least, settled by its interval (plan_search_settle); bound_ns,
  * which no choice's price is below, is NAN where flows have too many different sizes for one. Once

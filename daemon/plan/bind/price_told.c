@@ -216,24 +216,6 @@ unsigned plan_bind_price_takes(struct bind_price *price)
     return takes;
 }
 
-double plan_bind_price_least_ns(const struct bind_price *price)
-{
-    size_t n = price->request.gpu_count;
-    double most_ns = 0;
-    for (size_t k = 0; k < price->kind_count && price->request.tasks * price->request.each <= n;
-         k++) {
-        double least_ns = INFINITY;
-        for (size_t pair = 0; pair < n * n && price->kind[k].outside == OUTSIDE_NONE; pair++)
-            if (pair / n != pair % n &&
-                plan_load_known(price->table, pair / n, pair % n) != LOAD_NOTHING)
-                least_ns = fmin(least_ns, plan_load_alone_ns(price->table, pair / n, pair % n,
-                                                             price->kind[k].bytes));
-        if (price->kind[k].outside == OUTSIDE_NONE)
-            most_ns = fmax(most_ns, least_ns);
-    }
-    return most_ns;
-}
-
 /* What a number is of: starting a transfer, several at once, or its rate. */
 enum cited { CITED_START, CITED_SET, CITED_RATE };
 

@@ -3,27 +3,8 @@
 #include <math.h>
 
 #include "node/reasons.h"
-#include "plan/bind/bound.h"
 
 #define GAP_MOST 10 /* a time that is less than a tenth of another one says nothing of it */
-
-/* What no choice is below by any way of copying that was looked at, whatever memory its tasks have;
- * 0 unknown. */
-static enum berth_code bound_anywhere(const struct bind_traffic *traffic, double *ret_ns,
-                                      struct berth_err *err)
-{
-    enum berth_code code = BERTH_OK;
-    double least_ns = INFINITY;
-    for (int by = LOAD_BEST; by <= LOAD_KERNEL && code == BERTH_OK; by++) {
-        double bound_ns = INFINITY;
-        if (!isnan(traffic->how[by].time_ns))
-            code = plan_bind_bound(traffic->price, (enum load_by)by, traffic->in_rank_order,
-                                   &bound_ns, err);
-        least_ns = fmin(least_ns, bound_ns);
-    }
-    *ret_ns = isinf(least_ns) ? 0 : least_ns;
-    return code;
-}
 
 static const char *why_not(const struct bind_traffic *traffic, const struct bind_priced *ours,
                            bool is_as_searched, double bound_ns, double gap)
@@ -65,29 +46,24 @@ static bool say_unknown(const struct graph *graph, const struct bind_priced *our
     return !ours->is_explained || ours->untried.is_any;
 }
 
-enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct graph *graph,
-                                const struct bind_priced *ours, bool is_as_searched,
-                                struct bind_answer *answer, struct berth_err *err)
+void plan_bind_proof(const struct bind_traffic *traffic, const struct graph *graph,
+                     const struct bind_priced *ours, bool is_as_searched,
+                     struct bind_answer *answer)
 {
     bool is_mixed = plan_bind_price_is_mixed(traffic->price);
     /* nothing says how much more it takes than another choice */
     bool is_open =
-        is_mixed && (ours->is_least || ours->assumed_ns > SEARCH_SETTLED * ours->step.time_ns);
-    double bound_ns = traffic->bound_ns,
-           given = is_mixed ? fmax(traffic->found.settled, SEARCH_SETTLED) : traffic->found.settled;
-    if (!is_as_searched) {
-        enum berth_code code = bound_anywhere(traffic, &bound_ns, err);
-        if (code != BERTH_OK)
-            return code;
-    }
+        is_mixed && (ours->is_least || ours->assumed_ns > PRICE_SETTLED * ours->step.time_ns);
+    double bound_ns = is_as_searched ? traffic->bound_ns : 0,
+           given = is_mixed ? fmax(traffic->found.settled, PRICE_SETTLED) : traffic->found.settled;
     bool is_unknown = say_unknown(graph, ours, &answer->reasons);
-    answer->is_proven = (traffic->found.is_proven || !is_as_searched) && !is_open && !is_unknown &&
+    answer->is_proven = traffic->found.is_proven && !is_open && !is_unknown &&
                         ours->step.time_ns <= bound_ns * (1 + given) * (1 + SEARCH_SAME);
     bool is_bound = bound_ns > 0 && ours->step.time_ns <= GAP_MOST * bound_ns;
     double above = is_bound ? ours->step.time_ns / bound_ns - 1 : answer->is_proven ? 0 : NAN;
     answer->gap = is_open || is_unknown ? NAN : above <= SEARCH_SAME ? 0 : above;
     if (is_unknown)
-        return BERTH_OK;
+        return;
     if (is_open)
         reasons_note(&answer->reasons,
                      "not proven to be the best: %s, as what starting a transfer costs is known of "
@@ -97,5 +73,4 @@ enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct
     else if (!answer->is_proven)
         reasons_note(&answer->reasons, "not proven to be the best: %s",
                      why_not(traffic, ours, is_as_searched, bound_ns, answer->gap));
-    return BERTH_OK;
 }

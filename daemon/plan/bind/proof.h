@@ -9,7 +9,7 @@
 
 /* Fills the answer's is_proven and gap, and says in its reasons what they do not say: why there is
  * no proof where there is no gap either. ours: what was chosen, with a price; is_as_searched: with
- * the memory that it was looked for with. NO_MEMORY. */
-enum berth_code plan_bind_proof(const struct bind_traffic *traffic, const struct graph *graph,
-                                const struct bind_priced *ours, bool is_as_searched,
-                                struct bind_answer *answer, struct berth_err *err);
+ * the memory that it was looked for with. */
+void plan_bind_proof(const struct bind_traffic *traffic, const struct graph *graph,
+                     const struct bind_priced *ours, bool is_as_searched,
+                     struct bind_answer *answer);

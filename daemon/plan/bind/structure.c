@@ -137,10 +137,7 @@ static struct search_cost weigh(void *context, const uint16_t *slot)
                 far += 2 * fmin(price->bytes[a], price->bytes[b]) *
                        ways->meet[slot[price->flow[a].from] * n + slot[price->flow[b].from]];
         }
-    return (struct search_cost){
-        .time_ns = far,
-        .sum_ns = far,
-        .looked = (double)(price->flow_count + ways->host_count * ways->host_count)};
+    return (struct search_cost){.time_ns = far, .sum_ns = far};
 }
 
 /* ---- the search ---- */
@@ -183,6 +180,7 @@ static bool search(struct ways *ways, const struct bind_price_choice *choice, ui
     const struct bind_price_request *request = &price->request;
     size_t n = request->gpu_count;
     static const uint16_t sort[] = {0};
+    static const double start[] = {0};
     struct search_arc *arc = calloc(price->kind_count * n * n + 1, sizeof *arc);
     struct search_use *use = calloc(price->kind_count * n * n + 1, sizeof *use);
     double *apart = parted(ways, choice->apart);
@@ -191,7 +189,6 @@ static bool search(struct ways *ways, const struct bind_price_choice *choice, ui
         .slots = n,
         .tasks = request->tasks,
         .each = request->each,
-        .share = choice->share,
         .in_order = choice->in_order,
         .flow = price->flow,
         .flow_count = price->flow_count,
@@ -200,6 +197,7 @@ static bool search(struct ways *ways, const struct bind_price_choice *choice, ui
         .use = use,
         .resources = 1,
         .sort = sort,
+        .start_ns = start,
         .far = choice->far,
         .apart = apart,
         .price = weigh,

@@ -158,68 +158,6 @@ static void put_in_order(const struct work *work)
             work->traffic->in_order[b++] = (uint16_t)g;
 }
 
-/* What takes so long is no better than what is chosen already: one way of copying for all gpus is
- * better than several that are hardly faster, as a runtime takes one for all. */
-static double unwanted_ns(const struct bind_traffic *chosen, enum load_by is_by)
-{
-    return chosen->how[chosen->by].time_ns *
-           (chosen->by == LOAD_BEST && is_by != LOAD_BEST ? 1 + PRICE_WORTH : 1 - SEARCH_SAME);
-}
-
-/* Of more transfers it is known what starting them costs: what lacks that is no less for it. */
-static bool is_known_better(const struct bind_traffic *chosen, const struct bind_by *other)
-{
-    return !isnan(other->time_ns) && other->unstarted < chosen->how[chosen->by].unstarted;
-}
-static bool is_known_worse(const struct bind_traffic *chosen, const struct bind_by *other)
-{
-    return isnan(other->time_ns) || (!isnan(chosen->how[chosen->by].time_ns) &&
-                                     other->unstarted > chosen->how[chosen->by].unstarted);
-}
-
-static bool is_better(const struct bind_traffic *chosen, enum load_by is_by,
-                      const struct bind_by *other)
-{
-    if (chosen->price == NULL || is_known_better(chosen, other))
-        return true;
-    return !is_known_worse(chosen, other) && !(other->time_ns >= unwanted_ns(chosen, is_by));
-}
-
-/* Whether that is to be kept: gpus in order where nothing is better by more than is known,
- * whichever way they copy then. */
-static bool is_preferred(const struct bind_traffic *chosen, enum load_by by,
-                         const struct bind_by *other, const struct search_result *found)
-{
-    bool better = is_better(chosen, by, other);
-    if (chosen->price == NULL || isnan(other->time_ns) || isnan(chosen->how[chosen->by].time_ns) ||
-        other->unstarted != chosen->how[chosen->by].unstarted ||
-        found->is_in_order == chosen->found.is_in_order)
-        return better;
-    return found->is_in_order ? better || plan_search_is_as_good(found, &chosen->found)
-                              : better && !plan_search_is_as_good(&chosen->found, found);
-}
-
-/* What the order takes longer than the other one. */
-static void give_away(struct search_result *in_order, const struct search_result *other)
-{
-    if (in_order->is_in_order && !other->is_in_order && other->cost.time_ns > 0)
-        in_order->settled =
-            fmax(in_order->settled, in_order->cost.time_ns / other->cost.time_ns - 1);
-}
-
-static void keep(struct bind_traffic *traffic, enum load_by by, const struct search_result *found,
-                 struct bind_price **price, uint16_t **slot)
-{
-    struct bind_price *other_price = traffic->price;
-    uint16_t *other_slot = traffic->slot;
-    traffic->price = *price;
-    traffic->slot = *slot;
-    traffic->by = by;
-    traffic->found = *found;
-    *price = other_price;
-    *slot = other_slot;
-}
-
 static struct bind_by price_by(struct bind_price *price, const uint16_t *slot)
 {
     struct bind_priced priced = plan_bind_price_of(price, slot, NULL);
@@ -227,27 +165,9 @@ static struct bind_by price_by(struct bind_price *price, const uint16_t *slot)
                             priced.unstarted};
 }
 
-/* Whether looking for a better choice with that way of copying is in vain: no choice can be. With
- * so many gpus that a search is long, whether the chosen gpus are no better with it. */
-static bool is_hopeless(struct bind_traffic *traffic, enum load_by by, struct bind_price *price,
-                        size_t gpus)
-{
-    if (traffic->price == NULL)
-        return false;
-    double least_ns = plan_bind_price_least_ns(price);
-    struct bind_by same = price_by(price, traffic->slot), least = {.time_ns = least_ns};
-    if (is_better(traffic, by, gpus > SEARCH_EXACT_SLOTS ? &same : &least) ||
-        isnan(traffic->how[traffic->by].time_ns))
-        return false;
-    traffic->how[by] = same;
-    return true;
-}
-
 static struct bind_price_choice choice_of(const struct work *work)
 {
-    return (struct bind_price_choice){.share = (work->tasks * work->each + work->gpus->count - 1) /
-                                               work->gpus->count,
-                                      .in_order = work->request->in_rank_order,
+    return (struct bind_price_choice){.in_order = work->request->in_rank_order,
                                       .far = work->far,
                                       .apart = work->apart,
                                       .meet = work->meet,
@@ -255,50 +175,72 @@ static struct bind_price_choice choice_of(const struct work *work)
                                       .most = work->traffic->room.most};
 }
 
-/* The best choice when gpus copy so; kept when it is better than what is. */
-static enum berth_code look(struct work *work, enum load_by by, struct berth_err *err)
+static struct bind_price_request request_of(const struct work *work, enum load_by by)
+{
+    return (struct bind_price_request){.traffic = work->request->traffic,
+                                       .by = by,
+                                       .tasks = work->tasks,
+                                       .each = work->each,
+                                       .gpu = work->gpus->gpu,
+                                       .memory = work->traffic->memory,
+                                       .nic = work->traffic->nic,
+                                       .gpu_count = work->gpus->count,
+                                       .may_lack = work->may_lack};
+}
+
+/* The best gpus when they copy as the request says; what was chosen before is replaced. */
+static enum berth_code search(struct work *work, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
-    struct bind_price_request request = {.traffic = work->request->traffic,
-                                         .by = by,
-                                         .tasks = work->tasks,
-                                         .each = work->each,
-                                         .gpu = work->gpus->gpu,
-                                         .memory = traffic->memory,
-                                         .nic = traffic->nic,
-                                         .gpu_count = work->gpus->count,
-                                         .may_lack = work->may_lack};
+    struct bind_price_request request = request_of(work, work->request->by);
     struct bind_price_choice choice = choice_of(work);
-    choice.unwanted_ns = traffic->price != NULL && traffic->how[traffic->by].unstarted == 0
-                             ? unwanted_ns(traffic, by)
-                             : 0;
-    struct bind_price *price = NULL;
-    struct search_result found = {0};
-    uint16_t *slot = calloc(work->tasks * work->each, sizeof *slot);
-    enum berth_code code = slot != NULL ? plan_bind_price_new(work->snap, &request, &price, err)
-                                        : err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
-    bool skipped = code == BERTH_OK && is_hopeless(traffic, by, price, work->gpus->count);
-    if (skipped && work->gpus->count > SEARCH_EXACT_SLOTS)
-        /* other gpus might take less so than the chosen ones */
-        code = plan_bind_price_bound(price, &choice, &found.bound_ns, err);
-    else if (skipped)
-        found.bound_ns = plan_bind_price_least_ns(price);
-    else if (code == BERTH_OK)
-        code = plan_bind_price_search(price, &choice, slot, &found, err);
+    plan_bind_price_free(traffic->price);
+    free(traffic->slot);
+    traffic->price = NULL;
+    traffic->slot = calloc(work->tasks * work->each, sizeof *traffic->slot);
+    if (traffic->slot == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
+    enum berth_code code = plan_bind_price_new(work->snap, &request, &traffic->price, err);
     if (code == BERTH_OK)
-        traffic->bound_ns = isnan(found.bound_ns) ? 0 : fmin(traffic->bound_ns, found.bound_ns);
-    if (code == BERTH_OK && !skipped) {
-        struct bind_by how = price_by(price, slot);
-        bool better = is_preferred(traffic, by, &how, &found);
-        if (traffic->price != NULL && how.unstarted == traffic->how[traffic->by].unstarted)
-            give_away(better ? &found : &traffic->found, better ? &traffic->found : &found);
-        traffic->how[by] = how;
-        if (better)
-            keep(traffic, by, &found, &price, &slot);
+        code = plan_bind_price_search(traffic->price, &choice, traffic->slot, &traffic->found, err);
+    if (code != BERTH_OK)
+        return code;
+    traffic->by = request.by;
+    traffic->bound_ns = isnan(traffic->found.bound_ns) ? 0 : traffic->found.bound_ns;
+    traffic->how[traffic->by] = price_by(traffic->price, traffic->slot);
+    return BERTH_OK;
+}
+
+/* Whether one way of copying is taken for all in place of the chosen: where several are hardly
+ * faster, as a runtime takes one, or where it is known of more transfers what starting them costs.
+ */
+static bool is_preferred(const struct bind_traffic *traffic, const struct bind_by *other)
+{
+    const struct bind_by *chosen = &traffic->how[traffic->by];
+    if (isnan(other->time_ns) || other->unstarted != chosen->unstarted)
+        return !isnan(other->time_ns) && other->unstarted < chosen->unstarted;
+    return other->time_ns <
+           chosen->time_ns * (traffic->by == LOAD_BEST ? 1 + PRICE_WORTH : 1 - SEARCH_SAME);
+}
+
+/* The chosen gpus, when all copy so. */
+static enum berth_code try_mechanism(struct work *work, enum load_by by, struct berth_err *err)
+{
+    struct bind_traffic *traffic = work->traffic;
+    struct bind_price_request request = request_of(work, by);
+    struct bind_price *price = NULL;
+    enum berth_code code = plan_bind_price_new(work->snap, &request, &price, err);
+    if (code != BERTH_OK)
+        return code;
+    traffic->how[by] = price_by(price, traffic->slot);
+    if (is_preferred(traffic, &traffic->how[by])) {
+        struct bind_price *other = traffic->price;
+        traffic->price = price;
+        traffic->by = by;
+        price = other;
     }
     plan_bind_price_free(price);
-    free(slot);
-    return code;
+    return BERTH_OK;
 }
 
 /* Whether copying so between some of the gpus is priced by links alone, where something better is
@@ -313,7 +255,7 @@ static bool is_guess(const struct work *work, enum move_by by)
     return false;
 }
 
-/* Each way of copying in which gpus may; those that take the same are looked at once. */
+/* The best gpus where each transfer goes as is fastest alone, and the ways of copying on them. */
 static enum berth_code look_at_all(struct work *work, struct berth_err *err)
 {
     static const enum load_by single[] = {
@@ -321,14 +263,12 @@ static enum berth_code look_at_all(struct work *work, struct berth_err *err)
     struct bind_traffic *traffic = work->traffic;
     traffic->how[LOAD_BEST] = traffic->how[LOAD_COPY_ENGINE] = traffic->how[LOAD_KERNEL] =
         (struct bind_by){.time_ns = NAN};
-    traffic->bound_ns = INFINITY;
-    enum berth_code code = look(work, work->request->by, err);
+    enum berth_code code = search(work, err);
     if (code != BERTH_OK || work->request->by != LOAD_BEST)
         return code;
     unsigned takes = plan_bind_price_takes(traffic->price);
     for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL; by++)
-        /* one way for all already: another one that is as fast is no better */
-        if (takes == 1U << by) {
+        if (takes == 1U << by) { /* one way for all already: another must be faster */
             traffic->how[single[by]] = traffic->how[LOAD_BEST];
             traffic->by = single[by];
         }
@@ -336,7 +276,7 @@ static enum berth_code look_at_all(struct work *work, struct berth_err *err)
     for (int by = MOVE_COPY_ENGINE;
          by <= MOVE_KERNEL && code == BERTH_OK && takes != 0 && !work->may_lack; by++)
         if (takes != 1U << by && !is_guess(work, (enum move_by)by))
-            code = look(work, single[by], err);
+            code = try_mechanism(work, single[by], err);
     return code;
 }
 
@@ -430,7 +370,14 @@ static enum berth_code find_roomy(struct work *work, int64_t cores, double margi
         before->roomy_cores = cores;
         memcpy(before->how, roomy.how, sizeof before->how);
         /* its bound stays: that is of all choices */
-        keep(before, roomy.by, &roomy.found, &roomy.price, &roomy.slot);
+        struct bind_price *price = before->price;
+        uint16_t *slot = before->slot;
+        before->price = roomy.price;
+        before->slot = roomy.slot;
+        before->by = roomy.by;
+        before->found = roomy.found;
+        roomy.price = price;
+        roomy.slot = slot;
     }
     plan_bind_price_free(roomy.price);
     free(roomy.slot);

@@ -162,7 +162,7 @@ enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struc
                          "less, which is no more than these numbers are known to",
                          100 * settled);
         if (code == BERTH_OK)
-            code = plan_bind_proof(traffic, snap->graph, &ours, is_as_searched, answer, err);
+            plan_bind_proof(traffic, snap->graph, &ours, is_as_searched, answer);
         if (code == BERTH_OK)
             code = plan_bind_other_say(traffic->price, traffic->slot, traffic->task_memory, &ours,
                                        traffic->in_rank_order, &traffic->room, answer, err);

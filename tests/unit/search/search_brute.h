@@ -27,7 +27,7 @@ static inline void add_far(const struct node *node, const uint16_t *slot, struct
         for (size_t o = 0; o < f; o++) {
             size_t a = slot[problem->flow[f].from], b = slot[problem->flow[o].from];
             if (problem->flow[f].to < 0 && problem->flow[o].to < 0 && a != b)
-                cost->crowd += problem->meet[a * problem->slots + b];
+                cost->far += problem->meet[a * problem->slots + b];
         }
 }
 
@@ -39,8 +39,7 @@ static inline int compare(const struct search_cost *a, const struct search_cost 
     int order = order_of(a->time_ns, b->time_ns);
     order = order != 0 ? order : order_of(a->apart, b->apart);
     order = order != 0 ? order : order_of(a->sum_ns, b->sum_ns);
-    order = order != 0 ? order : order_of(a->far, b->far);
-    return order != 0 ? order : order_of(a->crowd, b->crowd);
+    return order != 0 ? order : order_of(a->far, b->far);
 }
 
 static inline void brute(struct brute *all, size_t berth)
@@ -68,7 +67,7 @@ static inline void brute(struct brute *all, size_t berth)
             (berth % each > 0 && s <= all->slot[berth - 1]))
             continue;
         if (problem->in_order && berth > 0 &&
-            (s < all->slot[berth - 1] || (s == all->slot[berth - 1] && problem->share == 1)))
+            (s < all->slot[berth - 1] || (s == all->slot[berth - 1] && all->fullest == 1)))
             continue;
         all->slot[berth] = (uint16_t)s;
         all->now_full += ++all->taken[s] == all->fullest;
@@ -88,12 +87,9 @@ static inline void assert_as_brute(struct node *node, const char *what, uint64_t
 {
     uint16_t slot[16];
     size_t berths = node->problem.tasks * node->problem.each;
-    struct brute all = {.node = node,
-                        .cost = {.time_ns = INFINITY,
-                                 .apart = INFINITY,
-                                 .sum_ns = INFINITY,
-                                 .far = INFINITY,
-                                 .crowd = INFINITY}};
+    struct brute all = {
+        .node = node,
+        .cost = {.time_ns = INFINITY, .apart = INFINITY, .sum_ns = INFINITY, .far = INFINITY}};
     all.fullest = (berths + node->problem.slots - 1) / node->problem.slots;
     all.full = berths - (all.fullest - 1) * node->problem.slots;
     brute(&all, 0);

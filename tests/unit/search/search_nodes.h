@@ -66,7 +66,6 @@ static struct node *begin(size_t slots, size_t tasks, size_t each, size_t kinds)
     node->problem = (struct search_problem){.slots = slots,
                                             .tasks = tasks,
                                             .each = each,
-                                            .share = 1,
                                             .flow = node->flow,
                                             .kinds = kinds,
                                             .arc = node->arc,

@@ -4,7 +4,6 @@
 #include "unit/plan/node_folder.h"
 
 #include "plan/bind/arcs.h"
-#include "plan/bind/crowds.h"
 #include "plan/bind/start.h"
 
 #define GPUS  8
@@ -15,7 +14,6 @@ struct priced {
     struct bind_price *price;
     place_id gpu[GPUS], numa[GPUS], nic[GPUS];
     size_t gpus;
-    double crowds_ns;
 };
 
 static void begin_only(struct priced *priced, struct snapshot *snap,
@@ -45,8 +43,7 @@ static void begin(struct priced *priced, struct snapshot *snap,
                   const struct traffic_request *wanted, enum load_by by)
 {
     begin_only(priced, snap, wanted, by);
-    assert_true(plan_bind_arcs(priced->price) &&
-                plan_bind_crowds(priced->price, &priced->crowds_ns));
+    assert_true(plan_bind_arcs(priced->price));
 }
 
 static void done(struct priced *priced)
@@ -140,7 +137,6 @@ static void no_choice_takes_less_than_is_certain_of_it(void **state)
                 shuffle(slot, gpus, &seed);
                 double ns = price_ns(priced.price, slot);
                 assert_true(certain_ns(priced.price, slot) <= ns * (1 + 1e-9));
-                assert_true(priced.crowds_ns <= ns * (1 + 1e-9));
             }
             done(&priced);
         }
@@ -176,7 +172,7 @@ static double least_ns(struct priced *priced, uint16_t *slot)
 }
 
 /* Several tasks on a gpu, whose transfers between the same two places go in turns: what is certain
- * of a choice, and what a search begins with, stay below; the best that it finds is the best that
+ * of a choice stays below; the best that it finds is the best that
  * there is. */
 static void nor_where_tasks_share_a_gpu(void **state)
 {
@@ -190,7 +186,7 @@ static void nor_where_tasks_share_a_gpu(void **state)
             struct priced priced;
             struct berth_err err = {0};
             uint16_t slot[TASKS];
-            double far[GPUS] = {0}, apart[GPUS * GPUS] = {0}, bound_ns, best_ns = INFINITY;
+            double far[GPUS] = {0}, apart[GPUS * GPUS] = {0}, best_ns = INFINITY;
             size_t tasks = gpus + 1 + random_next(&seed) % (TASKS - gpus),
                    count = 1 + random_next(&seed) % 24;
             for (size_t i = 0; i < count; i++) {
@@ -210,20 +206,13 @@ static void nor_where_tasks_share_a_gpu(void **state)
                 deal(slot, tasks, gpus, &seed);
                 double ns = price_ns(priced.price, slot);
                 best_ns = fmin(best_ns, ns);
-                assert_true(certain_ns(priced.price, slot) <= ns * (1 + 1e-9) &&
-                            priced.crowds_ns <= ns * (1 + 1e-9));
+                assert_true(certain_ns(priced.price, slot) <= ns * (1 + 1e-9));
             }
             if (tasks <= 6)
                 best_ns = least_of(&priced, slot, 0, (unsigned[GPUS]){0}, 2);
             done(&priced);
-            struct bind_price_choice choice = {
-                .share = (tasks + gpus - 1) / gpus, .far = far, .apart = apart};
+            struct bind_price_choice choice = {.far = far, .apart = apart};
             struct search_result found;
-            begin_only(&priced, snap, &wanted, (enum load_by)(round % 3));
-            assert_int_equal(plan_bind_price_bound(priced.price, &choice, &bound_ns, &err),
-                             BERTH_OK);
-            assert_true(bound_ns <= best_ns * (1 + 1e-9));
-            done(&priced);
             begin_only(&priced, snap, &wanted, (enum load_by)(round % 3));
             assert_int_equal(plan_bind_price_search(priced.price, &choice, slot, &found, &err),
                              BERTH_OK);
@@ -238,39 +227,42 @@ static void nor_where_tasks_share_a_gpu(void **state)
     }
 }
 
-/* Alone in what they share, they are spread as well as they can be, whether tasks are alike or not.
- */
+/* The search finds the best of all choices for transfers with the host, and proves it. */
+static void assert_spread(struct snapshot *snap, const struct traffic_request *wanted)
+{
+    struct priced priced;
+    uint16_t slot[GPUS];
+    double far[GPUS] = {0}, apart[GPUS * GPUS] = {0};
+    struct bind_price_choice choice = {.far = far, .apart = apart};
+    struct search_result found;
+    struct berth_err err = {0};
+    begin(&priced, snap, wanted, LOAD_BEST);
+    double least = least_ns(&priced, slot);
+    done(&priced);
+    begin_only(&priced, snap, wanted, LOAD_BEST);
+    assert_int_equal(plan_bind_price_search(priced.price, &choice, slot, &found, &err), BERTH_OK);
+    assert_true(found.is_proven && fabs(found.bound_ns - least) <= least * 1e-9 &&
+                price_ns(priced.price, slot) <= least * (1 + found.settled + 1e-9));
+    done(&priced);
+}
+
 static void what_goes_to_the_host_is_spread_as_well_as_it_can_be(void **state)
 {
     (void)state;
     for (size_t f = 0; f < 4; f++) {
         struct snapshot *snap = folder_snapshot(folders[f]);
         int64_t gpus = (int64_t)graph_count(snap->graph, PLACE_GPU), most = gpus < 5 ? gpus : 5;
-        for (int64_t tasks = 1; tasks <= most; tasks++) {
-            struct priced priced;
-            uint16_t slot[GPUS];
-            begin(&priced, snap,
-                  &(struct traffic_request){.tasks = tasks, .bytes = -1, .host_bytes = 64 << 20},
-                  LOAD_BEST);
-            double least = least_ns(&priced, slot);
-            assert_true(priced.crowds_ns > 0 && fabs(priced.crowds_ns - least) <= least * 1e-9);
-            done(&priced);
-        }
+        for (int64_t tasks = 1; tasks <= most; tasks++)
+            assert_spread(snap, &(struct traffic_request){
+                                    .tasks = tasks, .bytes = -1, .host_bytes = 64 << 20});
         /* the first two begin with something else */
         for (int64_t tasks = 3; tasks <= most; tasks++) {
             const struct traffic_exact exact[] = {{0, 1, 1024}, {1, 0, 1024}, {0, 2, 1024}};
-            struct priced priced;
-            uint16_t slot[GPUS];
-            begin(&priced, snap,
-                  &(struct traffic_request){.tasks = tasks,
-                                            .bytes = -1,
-                                            .host_bytes = 64 << 20,
-                                            .exact = exact,
-                                            .exact_count = 3},
-                  LOAD_BEST);
-            double least = least_ns(&priced, slot);
-            assert_true(priced.crowds_ns > 0.999 * least && priced.crowds_ns <= least * (1 + 1e-9));
-            done(&priced);
+            assert_spread(snap, &(struct traffic_request){.tasks = tasks,
+                                                          .bytes = -1,
+                                                          .host_bytes = 64 << 20,
+                                                          .exact = exact,
+                                                          .exact_count = 3});
         }
         snapshot_unref(snap);
     }
