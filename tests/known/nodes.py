@@ -427,5 +427,5 @@ class Virtual:
 
 
 # tests/standin/nodes/mi250x.md has its figures: engines get 50 GB/s, 37.5 over single links.
-# Kernels get 152, 76 and 38 one way over four links, two and one, and 174 both ways inside a module.
+# Kernels get 152, 76 and 38 one way over four links, two and one, and 174 both ways in a module.
 VIRTUAL_MI250X = Virtual("mi250x")
