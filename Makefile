@@ -220,7 +220,9 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(SEEN_CLOSE) $(BUILD)/libdaemon.a 
                  $(if $(CMD_SRC),$(BUILD)/libcommand.a) $(if $(LIB_SRC),$(BUILD)/lib/libberth.a)
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lnuma -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(DAEMON_PKGS) cmocka) -lnuma -lm $(GLPK)
+$(BUILD)/unit/sim/test_lp: \
+    GLPK = $(shell $(CC) -E -include glpk.h -x c /dev/null >/dev/null 2>&1 && echo -lglpk)
 # Stand-ins for NVIDIA's management library: the present version, and an old one with less.
 NVML := $(BUILD)/standin/nvml/libnvidia-ml.so.1 $(BUILD)/standin/nvml/libnvidia-ml-old.so.1
 $(NVML): tests/unit/gpu/facts/fake_nvml.c probes/gpu/facts/nvml.h Makefile

@@ -1,5 +1,6 @@
 #include "cost/load.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,6 +14,10 @@
 #include "node/reasons.h"
 
 #define MEMO_MAX 16384
+
+/* Who is first takes all that it can: each weighs so much of the one before it. */
+#define WEIGHT       1e-3
+#define WEIGHT_LEAST 1e-12
 
 enum berth_code plan_load_new(const struct snapshot *snap, const place_id *places, size_t count,
                               enum load_by by, struct load_table **ret, struct berth_err *err)
@@ -128,18 +133,29 @@ struct load_scratch *plan_load_scratch_new(const struct load_table *table, size_
     if (scratch == NULL)
         return NULL;
     scratch->table = table;
-    scratch->share = load_share_new(table->resource_count, most_flows, table->most_uses,
-                                    2 * table->place_count * table->place_count);
-    scratch->stream = calloc(most_flows + 1, sizeof *scratch->stream);
+    scratch->sim = sim_new(most_flows, table->most_uses, table->resource_count,
+                           2 * table->place_count * table->place_count);
+    scratch->flow = calloc(most_flows + 1, sizeof *scratch->flow);
+    scratch->run = calloc(most_flows + 1, sizeof *scratch->run);
+    scratch->limit = calloc(table->resource_count + 1, sizeof *scratch->limit);
+    scratch->step = calloc(table->resource_count + 1, sizeof *scratch->step);
+    scratch->kinds = calloc(table->resource_count + 1, sizeof *scratch->kinds);
     scratch->ride = calloc(most_flows + 1, sizeof *scratch->ride);
     scratch->end = calloc(most_flows + 1, sizeof *scratch->end);
     scratch->memo_count = table->place_count * table->place_count < MEMO_MAX
                               ? table->place_count * table->place_count + 1
                               : MEMO_MAX;
     scratch->memo = calloc(scratch->memo_count, sizeof *scratch->memo);
-    if (scratch->memo != NULL && scratch->share != NULL && scratch->stream != NULL &&
-        scratch->ride != NULL && scratch->end != NULL) {
-        load_share_set_seen(scratch->share, table->known, table->known_count);
+    if (scratch->memo != NULL && scratch->sim != NULL && scratch->flow != NULL &&
+        scratch->ride != NULL && scratch->end != NULL && scratch->run != NULL &&
+        scratch->limit != NULL && scratch->step != NULL && scratch->kinds != NULL) {
+        for (size_t i = 0; i < table->resource_count; i++) {
+            scratch->limit[i] = table->limit[i];
+            if (table->resource[i].apart == NULL)
+                continue;
+            scratch->step[i] = table->limit[i].step[0];
+            scratch->limit[i].step = &scratch->step[i];
+        }
         return scratch;
     }
     plan_load_scratch_free(scratch);
@@ -150,8 +166,12 @@ void plan_load_scratch_free(struct load_scratch *scratch)
 {
     if (scratch == NULL)
         return;
-    load_share_free(scratch->share);
-    free(scratch->stream);
+    sim_free(scratch->sim);
+    free(scratch->flow);
+    free(scratch->run);
+    free(scratch->limit);
+    free(scratch->step);
+    free(scratch->kinds);
     free(scratch->ride);
     free(scratch->end);
     free(scratch->memo);
@@ -175,6 +195,121 @@ static const struct load_memo *recall(const struct load_table *table, const stru
     return memo;
 }
 
+/* What structure states limits no more transfers of one kind than sets had without loss; of several
+ * kinds it limits all. */
+static void limit_by_kinds(const struct load_table *table, size_t count,
+                           struct load_scratch *scratch)
+{
+    for (size_t i = 0; i < count; i++)
+        for (unsigned u = 0; u < scratch->flow[i].limit_count; u++)
+            scratch->kinds[scratch->flow[i].limit[u]] = 0;
+    for (size_t i = 0; i < count; i++)
+        for (unsigned u = 0; u < scratch->flow[i].limit_count; u++) {
+            uint16_t at = scratch->flow[i].limit[u];
+            const struct load_ride *ride = scratch->ride[i];
+            const unsigned *apart = table->resource[at].apart;
+            unsigned kinds = scratch->kinds[at] |= ride != NULL ? ride->kind : 0;
+            if (apart == NULL)
+                continue;
+            unsigned most = (kinds & (kinds - 1)) == 0 ? apart[transfer_kind_index(kinds)] : 0;
+            scratch->step[at].users = most < UINT_MAX ? most + 1 : most;
+        }
+}
+
+static bool share_a_limit(const struct sim_flow *a, const struct sim_flow *b)
+{
+    for (unsigned u = 0; u < a->limit_count; u++)
+        for (unsigned v = 0; v < b->limit_count; v++)
+            if (a->limit[u] == b->limit[v])
+                return true;
+    return false;
+}
+
+/* Which of the run's transfers the flow is; its count: none. */
+static size_t find_in_run(const struct load_run *run, const struct sim_flow *flow)
+{
+    size_t at = 0;
+    while (at < run->count && run->who[at] != flow->queue)
+        at++;
+    return at;
+}
+
+/* Whether the step has the run's transfers, and no other shares anything with them. */
+static bool has_run(const struct load_run *run, const struct sim_flow *flow, size_t count)
+{
+    bool has[SETS_FLOWS_MAX] = {false};
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = find_in_run(run, &flow[i]);
+        found += at < run->count && !has[at];
+        if (at < run->count)
+            has[at] = true;
+    }
+    for (size_t i = 0; i < count && found == run->count; i++)
+        for (size_t k = 0; k < count && find_in_run(run, &flow[i]) == run->count; k++)
+            if (find_in_run(run, &flow[k]) < run->count && share_a_limit(&flow[i], &flow[k]))
+                return false;
+    return found == run->count;
+}
+
+/* What was measured together, and no limit explains, is a run of its own: until the first of them
+ * has ended they get what they got there. */
+static void take_runs(const struct load_table *table, size_t count, struct load_scratch *scratch)
+{
+    for (size_t r = 0; r < table->known_count; r++) {
+        const struct load_run *run = &table->known[r];
+        double least = INFINITY;
+        if (!has_run(run, scratch->flow, count))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (find_in_run(run, &scratch->flow[i]) < run->count)
+                least = fmin(least, scratch->flow[i].bytes);
+        for (size_t i = 0; i < count; i++) {
+            struct sim_flow *flow = &scratch->flow[i];
+            size_t at = find_in_run(run, flow);
+            if (at == run->count || run->bytes_per_s[at] >= flow->bytes_per_s)
+                continue;
+            flow->bytes_per_s = flow->bytes / (least / run->bytes_per_s[at] +
+                                               (flow->bytes - least) / flow->bytes_per_s);
+            scratch->run[i] = run;
+        }
+    }
+}
+
+static bool uses_limit(const struct sim_flow *flow, uint16_t limit)
+{
+    unsigned u = 0;
+    while (u < flow->limit_count && flow->limit[u] != limit)
+        u++;
+    return u < flow->limit_count;
+}
+
+/* The first of its limits that all transfers of its run use. */
+static uint16_t limit_of_run(const struct load_scratch *scratch, size_t count, size_t flow)
+{
+    for (unsigned u = 0; u < scratch->flow[flow].limit_count; u++) {
+        uint16_t limit = scratch->flow[flow].limit[u];
+        bool is_common = true;
+        for (size_t i = 0; i < count && is_common; i++)
+            is_common =
+                scratch->run[i] != scratch->run[flow] || uses_limit(&scratch->flow[i], limit);
+        if (is_common)
+            return limit;
+    }
+    return SIM_NO_LIMIT;
+}
+
+static void run_flows(const struct load_table *table, size_t count, struct load_scratch *scratch)
+{
+    sim_run(scratch->sim, scratch->limit, scratch->flow, count);
+    for (size_t i = 0; i < count && table->known_count > 0; i++) {
+        if (scratch->flow[i].slowed_by != SIM_NO_LIMIT)
+            scratch->run[i] = NULL;
+        else if (scratch->run[i] != NULL)
+            scratch->flow[i].slowed_by = limit_of_run(scratch, count, i);
+    }
+}
+
 /* The flows as streams; the time of the slowest alone. assumed: of those of which nothing says what
  * starting them costs, by flow; NULL nothing. */
 static double prepare_from(const struct load_table *table, const struct load_flow *flows,
@@ -186,9 +321,10 @@ static double prepare_from(const struct load_table *table, const struct load_flo
         const struct load_memo *memo =
             flows[i].bytes > 0 ? recall(table, &flows[i], scratch) : NULL;
         const struct load_ride *ride = memo != NULL ? memo->ride : NULL;
-        struct load_stream *stream = &scratch->stream[i];
+        struct sim_flow *flow = &scratch->flow[i];
         scratch->ride[i] = ride;
-        *stream = (struct load_stream){.bytes_per_s = 1};
+        scratch->run[i] = NULL;
+        *flow = (struct sim_flow){.bytes_per_s = 1};
         if (ride == NULL)
             continue;
         struct load_start start = assumed != NULL && lacks_start(ride)
@@ -196,23 +332,25 @@ static double prepare_from(const struct load_table *table, const struct load_flo
                                       : (struct load_start){0, ride->launch_ns};
         double bytes_ns = memo->bytes_ns,
                time_ns = memo->time_ns + start.start_ns + flows[i].turn * start.launch_ns;
-        stream->begin_ns = flows[i].turn * start.launch_ns;
-        stream->start_ns = fmax(time_ns - bytes_ns, 0);
-        stream->bytes = flows[i].bytes;
-        stream->bytes_per_s = stream->bytes / fmax(bytes_ns, 1e-3) * 1e9;
-        stream->use = &table->use[ride->use];
-        stream->use_count = ride->use_count;
-        stream->kind = ride->kind;
-        stream->who = plan_load_table_number(table, ride);
+        flow->begin_ns = flows[i].turn * start.launch_ns;
+        flow->start_ns = fmax(time_ns - flow->begin_ns - bytes_ns, 0);
+        flow->bytes = flows[i].bytes;
+        flow->bytes_per_s = flow->bytes / fmax(bytes_ns, 1e-3) * 1e9;
+        flow->limit = &table->use[ride->use];
+        flow->limit_count = ride->use_count;
+        flow->queue = plan_load_table_number(table, ride);
         most_ns = fmax(most_ns, time_ns);
     }
+    limit_by_kinds(table, count, scratch);
     return most_ns;
 }
 
 static double prepare(const struct load_table *table, const struct load_flow *flows, size_t count,
                       struct load_scratch *scratch)
 {
-    return prepare_from(table, flows, count, NULL, scratch);
+    double most_ns = prepare_from(table, flows, count, NULL, scratch);
+    take_runs(table, count, scratch);
+    return most_ns;
 }
 
 struct load_time plan_load_time_from(const struct load_table *table, const struct load_flow *flows,
@@ -221,10 +359,12 @@ struct load_time plan_load_time_from(const struct load_table *table, const struc
 {
     struct load_time time = {0, 0, 0};
     prepare_from(table, flows, count, start, scratch);
-    time.looked = load_share_run(scratch->share, table->limit, scratch->stream, count);
+    take_runs(table, count, scratch);
+    run_flows(table, count, scratch);
+    time.looked = 8 * count;
     for (size_t i = 0; i < count; i++) {
-        time.step_ns = fmax(time.step_ns, scratch->stream[i].end_ns);
-        time.sum_ns += scratch->stream[i].end_ns;
+        time.step_ns = fmax(time.step_ns, scratch->flow[i].end_ns);
+        time.sum_ns += scratch->flow[i].end_ns;
     }
     return time;
 }
@@ -238,17 +378,16 @@ struct load_time plan_load_time(const struct load_table *table, const struct loa
 double plan_load_bound_ns(const struct load_table *table, const struct load_flow *flows,
                           size_t count, struct load_scratch *scratch)
 {
-    double alone_ns = prepare(table, flows, count, scratch);
-    return fmax(alone_ns,
-                load_share_least_ns(scratch->share, table->limit, scratch->stream, count));
+    prepare(table, flows, count, scratch);
+    return sim_bound_ns(scratch->sim, scratch->limit, scratch->flow, count);
 }
 
 /* ---- a prediction ---- */
 
 static const struct load_resource *shared_of(const struct load_table *table,
-                                             const struct load_stream *stream)
+                                             const struct sim_flow *stream)
 {
-    return stream->shared != LOAD_NO_LIMIT ? &table->resource[stream->shared] : NULL;
+    return stream->slowed_by != SIM_NO_LIMIT ? &table->resource[stream->slowed_by] : NULL;
 }
 
 /* Runs the step; the flow that ends last. */
@@ -257,9 +396,9 @@ static size_t run_to_last(const struct load_table *table, const struct load_flow
 {
     size_t last = 0;
     prepare(table, flows, count, scratch);
-    load_share_run(scratch->share, table->limit, scratch->stream, count);
+    run_flows(table, count, scratch);
     for (size_t i = 0; i < count; i++)
-        if (scratch->stream[i].end_ns > scratch->stream[last].end_ns)
+        if (scratch->flow[i].end_ns > scratch->flow[last].end_ns)
             last = i;
     return last;
 }
@@ -272,16 +411,15 @@ struct load_part plan_load_slowest(const struct load_table *table, const struct 
     const struct load_ride *ride = count > 0 ? scratch->ride[*ret_index] : NULL;
     if (ride == NULL)
         return last;
-    last.time.time_ns = scratch->stream[*ret_index].end_ns;
+    last.time.time_ns = scratch->flow[*ret_index].end_ns;
     last.alone_ns = plan_load_table_alone_ns(ride, flows[*ret_index].bytes, NULL);
     last.move = &ride->move;
-    last.shared = shared_of(table, &scratch->stream[*ret_index]);
-    last.seen =
-        scratch->stream[*ret_index].seen != NULL ? scratch->stream[*ret_index].seen->data : NULL;
+    last.shared = shared_of(table, &scratch->flow[*ret_index]);
+    last.seen = scratch->run[*ret_index] != NULL ? scratch->run[*ret_index]->set : NULL;
     return last;
 }
 
-static struct prediction end_of(const struct load_table *table, const struct load_stream *stream,
+static struct prediction end_of(const struct load_table *table, const struct sim_flow *stream,
                                 const struct load_ride *ride, unsigned turn)
 {
     const struct load_resource *shared = shared_of(table, stream);
@@ -306,7 +444,7 @@ static bool is_shared_fairly(const struct load_table *table, size_t count,
 {
     bool fair = true;
     for (size_t i = 0; i < count && fair; i++) {
-        const struct load_resource *shared = shared_of(table, &scratch->stream[i]);
+        const struct load_resource *shared = shared_of(table, &scratch->flow[i]);
         fair = shared == NULL ||
                (!shared->is_nominal && (shared->found == NULL || !shared->found->is_uneven));
     }
@@ -317,28 +455,37 @@ static double last_end_ns(const struct load_table *table, size_t count,
                           struct load_scratch *scratch)
 {
     double last_ns = 0;
-    load_share_run(scratch->share, table->limit, scratch->stream, count);
+    run_flows(table, count, scratch);
     for (size_t i = 0; i < count; i++)
-        last_ns = fmax(last_ns, scratch->stream[i].end_ns);
+        last_ns = fmax(last_ns, scratch->flow[i].end_ns);
     return last_ns;
 }
 
 /* Where it is not, the interval has the step also where those who are first take all that they can,
  * whoever is first; and where what some leave is given to the others after all. */
-static void widen_by_order(const struct load_table *table, size_t count,
-                           struct load_scratch *scratch, struct prediction *step)
+static void widen_by_order(const struct load_table *table, const struct load_flow *flows,
+                           size_t count, struct load_scratch *scratch, struct prediction *step)
 {
     double other_ns[3];
-    for (int order = LOAD_SHARE_FIRST; order <= LOAD_SHARE_LAST; order++) {
-        load_share_set_order(scratch->share, (enum load_share_order)order);
-        other_ns[order - LOAD_SHARE_FIRST] = last_end_ns(table, count, scratch);
-    }
-    load_share_set_order(scratch->share, LOAD_SHARE_FAIR);
-    load_share_set_seen(scratch->share, NULL, 0);
+    prepare_from(table, flows, count, NULL, scratch);
     other_ns[2] = last_end_ns(table, count, scratch);
-    load_share_set_seen(scratch->share, table->known, table->known_count);
+    for (int order = 0; order < 2; order++) {
+        for (size_t i = 0; i < count; i++)
+            scratch->flow[i].weight =
+                fmax(pow(WEIGHT, (double)(order == 0 ? i : count - 1 - i)), WEIGHT_LEAST);
+        other_ns[order] = last_end_ns(table, count, scratch);
+    }
     step->low_ns *= fmin(1, fmin(other_ns[0], fmin(other_ns[1], other_ns[2])) / step->time_ns);
     step->high_ns *= fmax(1, fmax(other_ns[0], fmax(other_ns[1], other_ns[2])) / step->time_ns);
+}
+
+/* An earlier one is moved by the same engine. */
+static bool is_behind(const struct load_scratch *scratch, size_t i)
+{
+    bool found = false;
+    for (size_t k = 0; k < i && !found; k++)
+        found = scratch->flow[k].queue == scratch->flow[i].queue && scratch->flow[k].bytes > 0;
+    return found && scratch->flow[i].bytes > 0;
 }
 
 /* What beginning a transfer keeps another thread of the same process from doing: the first of a
@@ -376,9 +523,9 @@ struct load_prediction plan_load_predict(const struct load_table *table,
 {
     struct load_prediction whole = {
         .alone_ns = prepare(table, flows, count, scratch), .is_known = true, .is_measured = true};
-    load_share_run(scratch->share, table->limit, scratch->stream, count);
+    run_flows(table, count, scratch);
     for (size_t i = 0; i < count; i++) {
-        const struct load_stream *stream = &scratch->stream[i];
+        const struct sim_flow *stream = &scratch->flow[i];
         const struct load_ride *ride = scratch->ride[i];
         const struct load_resource *shared = shared_of(table, stream);
         scratch->end[i] = end_of(table, stream, ride, flows[i].turn);
@@ -399,21 +546,21 @@ struct load_prediction plan_load_predict(const struct load_table *table,
                 (struct load_part){.time = scratch->end[i],
                                    .alone_ns = alone_ns,
                                    .waits_ns = stream->begin_ns,
-                                   .starts_ns = stream->start_ns - stream->begin_ns,
+                                   .starts_ns = stream->start_ns,
                                    .bytes_ns = bytes_ns,
-                                   .is_behind = stream->is_behind,
+                                   .is_behind = is_behind(scratch, i),
                                    .move = ride != NULL ? &ride->move : NULL,
                                    .shared = shared,
-                                   .seen = stream->seen != NULL ? stream->seen->data : NULL};
+                                   .seen = scratch->run[i] != NULL ? scratch->run[i]->set : NULL};
     }
     whole.is_explained =
         plan_load_unexplained(table, flows, count, scratch, false, 0) == LOAD_NO_SET;
     whole.is_measured = whole.is_measured && whole.is_explained;
     whole.step = load_interval_last(scratch->end, count);
-    whole.shared = count > 0 ? shared_of(table, &scratch->stream[whole.last]) : NULL;
+    whole.shared = count > 0 ? shared_of(table, &scratch->flow[whole.last]) : NULL;
     if (count > 1 && whole.step.time_ns > 0 && !isnan(whole.step.high_ns)) {
         if (!is_shared_fairly(table, count, scratch))
-            widen_by_order(table, count, scratch, &whole.step);
+            widen_by_order(table, flows, count, scratch, &whole.step);
         whole.waits_ns = calls_of_others(flows, count, scratch, whole.last);
         whole.step.high_ns += whole.waits_ns;
     }
@@ -426,7 +573,7 @@ enum berth_code plan_load_cite(const struct load_table *table, const struct load
                                struct berth_err *err)
 {
     prepare(table, flows, count, scratch);
-    load_share_run(scratch->share, table->limit, scratch->stream, count);
+    run_flows(table, count, scratch);
     return plan_load_why(table, flows, count, scratch, evidence, start, warnings, err);
 }
 

@@ -7,12 +7,12 @@
  * A flow waits for what starting it costs, as its caller's clock sees that (t0_call_ns), and for
  * the launches of what the same caller begins before it; it moves its bytes at the rate that it has
  * alone (cost/move.h), or at less while resources that it uses with others are full: they share
- * those max-min fairly, and rates are found anew whenever a flow ends (sim/share.h). Resources are
+ * those max-min fairly, and rates are found anew whenever a flow ends (sim/sim.h). Resources are
  * what concurrent runs showed (cost/resource_model.h), and where nothing was measured together,
  * what structure shows (load_nominal.h), which is labelled so.
  *
- * Flows of the same two places that go the same way are moved by one engine, in turns
- * (sim/queue.h): together they take as long as one that has all of their bytes, and count as one
+ * Flows of the same two places that go the same way are moved by one engine, one after the other
+ * (sim/sim.h): together they take as long as one that has all of their bytes, and count as one
  * among others.
  *
  * A flow from a place to itself moves nothing and takes no time: two tasks on one gpu. A table is
@@ -66,7 +66,7 @@ struct load_resource {
 struct load_time {
     double step_ns;
     double sum_ns; /* of the times of all flows */
-    size_t looked; /* what finding them took, as load_share_run says it */
+    size_t looked; /* what finding them took: flows looked at, about */
 };
 
 /* One flow's part of a prediction. */

@@ -213,7 +213,7 @@ bool plan_load_known_find(struct load_table *table)
         const struct set *set = taken.set[i];
         if (!take(table, set, taken.stands[i], table->who + used, table->who_bytes_per_s + used))
             continue;
-        table->known[table->known_count++] = (struct load_seen){
+        table->known[table->known_count++] = (struct load_run){
             table->who + used, table->who_bytes_per_s + used, set->flow_count, taken.stands[i]};
         used += set->flow_count;
     }

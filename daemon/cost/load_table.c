@@ -28,7 +28,7 @@ static bool make_room(void *array, size_t count, size_t *room, size_t size)
 static bool add_resource(struct load_table *table, const struct load_resource *resource,
                          const unsigned *apart, size_t *ret_index)
 {
-    if (table->resource_count >= LOAD_NO_LIMIT ||
+    if (table->resource_count >= SIM_NO_LIMIT ||
         !make_room(&table->resource, table->resource_count, &table->resource_room,
                    sizeof *table->resource))
         return false;
@@ -246,7 +246,7 @@ static bool use_one(struct load_table *table, struct load_ride *ride,
                     const struct resource_nominal *nominal, uint16_t *known)
 {
     size_t index = *known;
-    if (index == LOAD_NO_LIMIT) {
+    if (index == SIM_NO_LIMIT) {
         struct load_resource resource = {
             .step_count = 1,
             .step = {{1, width_of(table, ride, nominal), NAN, NAN, NAN}},
@@ -292,7 +292,7 @@ static bool list_uses_of(struct load_table *table, struct load_ride *ride,
                                 move->to, axes) &&
             !add_use(table, ride, r))
             return false;
-    if ((both != LOAD_NO_LIMIT && !add_use(table, ride, both)) ||
+    if ((both != SIM_NO_LIMIT && !add_use(table, ride, both)) ||
         !use_nominal(table, ride, model->structure, known))
         return false;
     for (size_t r = 0; r < model->found_count; r++)
@@ -341,7 +341,7 @@ static bool find_resources(struct load_table *table, const struct resource_model
     if (both == NULL)
         return false;
     for (size_t i = 0; i < rides + items; i++)
-        both[i] = LOAD_NO_LIMIT;
+        both[i] = SIM_NO_LIMIT;
     bool ok = add_all(table, model, both) && list_uses(table, model, both, both + rides);
     free(both);
     return ok;
@@ -349,12 +349,19 @@ static bool find_resources(struct load_table *table, const struct resource_model
 
 static bool make_limits(struct load_table *table)
 {
-    table->limit = calloc(table->resource_count + 1, sizeof *table->limit);
-    for (size_t i = 0; table->limit != NULL && i < table->resource_count; i++)
-        table->limit[i] = (struct load_limit){.step = table->resource[i].step,
-                                              .step_count = table->resource[i].step_count,
-                                              .apart = table->resource[i].apart};
-    return table->limit != NULL;
+    size_t count = table->resource_count;
+    table->limit = calloc(count + 1, sizeof *table->limit);
+    table->step = calloc(count * RESOURCE_STEPS_MAX + 1, sizeof *table->step);
+    if (table->limit == NULL || table->step == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct load_resource *resource = &table->resource[i];
+        struct sim_step *step = &table->step[i * RESOURCE_STEPS_MAX];
+        for (size_t s = 0; s < resource->step_count; s++)
+            step[s] = (struct sim_step){resource->step[s].flows, resource->step[s].bytes_per_s};
+        table->limit[i] = (struct sim_limit){step, resource->step_count};
+    }
+    return true;
 }
 
 bool plan_load_table_fill(struct load_table *table, const place_id *places)
@@ -380,6 +387,7 @@ void plan_load_table_empty(struct load_table *table)
     free(table->ride);
     free(table->resource);
     free(table->limit);
+    free(table->step);
     free(table->use);
     free(table->known);
     free(table->who);

@@ -5,7 +5,7 @@
 #pragma once
 #include "cost/load.h"
 #include "cost/pairs.h"
-#include "sim/share.h"
+#include "sim/sim.h"
 
 /* One pair by one mechanism. */
 struct load_ride {
@@ -19,6 +19,14 @@ struct load_ride {
     double launch_ns; /* what starting it keeps its caller from starting the next */
 };
 
+/* A run that is taken as it was measured. */
+struct load_run {
+    const uint32_t *who;       /* ascending: rides by their number */
+    const double *bytes_per_s; /* of each */
+    size_t count;
+    const struct set *set; /* of the snapshot */
+};
+
 struct load_table {
     const struct snapshot *snap;
     const struct plan_pairs *pairs;
@@ -27,12 +35,13 @@ struct load_table {
     enum load_by by;
     struct load_ride *ride; /* by mechanism, from, to */
     struct load_resource *resource;
-    struct load_limit *limit; /* the same as numbers */
+    struct sim_limit *limit; /* the same as numbers */
+    struct sim_step *step;   /* of these, RESOURCE_STEPS_MAX each */
     size_t resource_count, resource_room;
     uint16_t *use;
     size_t use_count, use_room, most_uses;
-    /* sets that what was found does not explain, with all of their flows in the table */
-    struct load_seen *known;
+    /* runs that what was found does not explain, with all of their flows in the table */
+    struct load_run *known;
     size_t known_count;
     uint32_t *who; /* of these sets: rides by their number */
     double *who_bytes_per_s;
@@ -77,8 +86,14 @@ struct load_memo {
 /* What one step needs while it is looked at. */
 struct load_scratch {
     const struct load_table *table;
-    struct load_share *share;
-    struct load_stream *stream;
+    struct sim *sim;
+    struct sim_flow *flow;
+    /* of each flow the run that says what it gets; NULL none */
+    const struct load_run **run;
+    /* what limits by the kinds in the step: the table's but for those */
+    struct sim_limit *limit;
+    struct sim_step *step;
+    unsigned *kinds;
     const struct load_ride **ride; /* of each flow; NULL it takes no time */
     struct prediction *end;
     struct load_memo *memo; /* by pair, those of several pairs in one place where there are many */

@@ -33,7 +33,7 @@ static struct common common_of(const struct set *set, const struct load_flow *fl
         size_t at = find_flow(scratch, count, kind, &set->flow[i]);
         common.has[i] = at < count && flows[at].bytes > 0;
         common.count += common.has[i];
-        common.seen += common.has[i] && scratch->stream[at].seen != NULL;
+        common.seen += common.has[i] && scratch->run[at] != NULL;
     }
     return common;
 }

@@ -101,15 +101,16 @@ static struct users users_of(const struct looking *looking,
     struct users users = {0, 0};
     for (size_t i = 0; i < looking->count; i++) {
         const struct load_ride *ride = looking->scratch->ride[i];
-        const struct load_stream *stream = &looking->scratch->stream[i];
+        const struct sim_flow *flow = &looking->scratch->flow[i];
         bool is_peer = ride != NULL &&
                        (ride->kind & (TRANSFER_PEER_ENGINE | TRANSFER_PEER_KERNEL)) != 0 &&
-                       stream->bytes > 0;
+                       flow->bytes > 0;
         if (!is_peer || !resource_structure_has(structure, structure->graph, role, ride->move.from,
                                                 ride->move.to))
             continue;
         users.count++;
-        users.bytes_per_s += stream->bytes * 1e9 / fmax(stream->end_ns - stream->start_ns, 1);
+        users.bytes_per_s +=
+            flow->bytes * 1e9 / fmax(flow->end_ns - flow->begin_ns - flow->start_ns, 1);
     }
     return users;
 }

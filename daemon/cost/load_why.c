@@ -78,9 +78,9 @@ static size_t count_guessed(const struct asked *asked, size_t *ret_first)
     *ret_first = 0;
     for (size_t i = 0; i < asked->count; i++) {
         const struct load_ride *ride = asked->scratch->ride[i];
-        uint16_t at = asked->scratch->stream[i].shared;
+        uint16_t at = asked->scratch->flow[i].slowed_by;
         const struct load_resource *shared =
-            at != LOAD_NO_LIMIT ? &asked->table->resource[at] : NULL;
+            at != SIM_NO_LIMIT ? &asked->table->resource[at] : NULL;
         if (ride != NULL && ride->several && shared != NULL && shared->is_nominal &&
             shared->nominal->role.part == RESOURCE_LINK)
             *ret_first = count++ == 0 ? i : *ret_first;
@@ -194,18 +194,23 @@ static void warn_of_starts(const struct asked *asked)
 
 static bool uses(const struct asked *asked, size_t flow, size_t resource)
 {
-    const struct load_stream *stream = &asked->scratch->stream[flow];
-    for (unsigned u = 0; asked->scratch->ride[flow] != NULL && u < stream->use_count; u++)
-        if (stream->use[u] == resource)
+    const struct sim_flow *its = &asked->scratch->flow[flow];
+    for (unsigned u = 0; asked->scratch->ride[flow] != NULL && u < its->limit_count; u++)
+        if (its->limit[u] == resource)
             return true;
     return false;
+}
+
+static unsigned kind_of(const struct asked *asked, size_t i)
+{
+    return asked->scratch->ride[i] != NULL ? asked->scratch->ride[i]->kind : 0;
 }
 
 static unsigned kinds_in(const struct asked *asked, size_t resource)
 {
     unsigned kinds = 0;
     for (size_t i = 0; i < asked->count; i++)
-        kinds |= uses(asked, i, resource) ? asked->scratch->stream[i].kind : 0;
+        kinds |= uses(asked, i, resource) ? kind_of(asked, i) : 0;
     return kinds;
 }
 
@@ -296,9 +301,9 @@ static void warn_of_nominal(const struct asked *asked)
     bool said[STATED_MAX] = {false};
     size_t count = 0;
     for (size_t i = 0; i < asked->count && count < STATED_MAX; i++) {
-        uint16_t at = asked->scratch->stream[i].shared;
+        uint16_t at = asked->scratch->flow[i].slowed_by;
         size_t s = 0;
-        if (asked->scratch->ride[i] == NULL || at == LOAD_NO_LIMIT ||
+        if (asked->scratch->ride[i] == NULL || at == SIM_NO_LIMIT ||
             !asked->table->resource[at].is_nominal)
             continue;
         while (s < count && stated[s].resource != &asked->table->resource[at])
@@ -325,7 +330,7 @@ static void warn_of_kinds(const struct asked *asked)
     for (size_t i = 0; i < asked->count; i++)
         for (size_t j = i + 1; j < asked->count && asked->count <= LOAD_PLACES_MAX; j++) {
             const struct load_flow *a = &asked->flow[i], *b = &asked->flow[j];
-            unsigned x = asked->scratch->stream[i].kind, y = asked->scratch->stream[j].kind;
+            unsigned x = kind_of(asked, i), y = kind_of(asked, j);
             bool differ =
                 asked->scratch->ride[i] != NULL && asked->scratch->ride[j] != NULL && x != y;
             size_t at = a->from == b->from || a->from == b->to ? a->from : a->to;
@@ -375,12 +380,12 @@ static const struct set *find_set(const struct asked *asked, const struct resour
 static bool cite_shared(const struct asked *asked, size_t i, struct evidence *evidence,
                         size_t start)
 {
-    uint16_t at = asked->scratch->stream[i].shared;
-    const struct load_resource *shared = at != LOAD_NO_LIMIT ? &asked->table->resource[at] : NULL;
+    uint16_t at = asked->scratch->flow[i].slowed_by;
+    const struct load_resource *shared = at != SIM_NO_LIMIT ? &asked->table->resource[at] : NULL;
     const struct load_ride *ride = asked->scratch->ride[i];
-    const struct load_seen *seen = asked->scratch->stream[i].seen;
-    if (seen != NULL)
-        return evidence_add_set(evidence, start, seen->data);
+    const struct load_run *run = asked->scratch->run[i];
+    if (run != NULL)
+        return evidence_add_set(evidence, start, run->set);
     if (shared == NULL || ride == NULL || shared->is_nominal)
         return true;
     if (shared->value != NULL)
@@ -459,10 +464,10 @@ enum berth_code plan_load_why_last(const struct load_table *table, const struct 
                                    struct evidence *evidence, size_t start, struct berth_err *err)
 {
     const struct asked asked = {.table = table, .flow = flows, .count = count, .scratch = scratch};
-    uint16_t shared = scratch->stream[last].shared;
+    uint16_t shared = scratch->flow[last].slowed_by;
     enum berth_code code = cite(&asked, last, evidence, start, err);
-    for (size_t i = 0; code == BERTH_OK && shared != LOAD_NO_LIMIT && i < count; i++)
-        if (i != last && scratch->stream[i].shared == shared)
+    for (size_t i = 0; code == BERTH_OK && shared != SIM_NO_LIMIT && i < count; i++)
+        if (i != last && scratch->flow[i].slowed_by == shared)
             code = cite(&asked, i, evidence, start, err);
     return code;
 }

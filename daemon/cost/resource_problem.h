@@ -6,13 +6,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sim/stream.h"
-
 #define RESOURCE_TOLERANCE    0.05 /* a run is reproduced when each of its flows is */
 #define RESOURCE_STEPS_MAX    8
 #define RESOURCE_TWINS_MAX    4
 #define RESOURCE_LIMITS_MAX   64
 #define RESOURCE_NO_CANDIDATE ((size_t)-1)
+
+/* What a limit carries from so many of its users on. */
+struct resource_step {
+    unsigned flows; /* from so many users on */
+    double bytes_per_s;
+    double low, high; /* what the runs allow; NAN: one run alone, without an interval, says it */
+    /* half the 95 % interval of what one more run gets, relative; NAN: a run has no interval */
+    double spread;
+};
 
 struct resource_limit {
     size_t candidate;                /* RESOURCE_NO_CANDIDATE: of no known kind */

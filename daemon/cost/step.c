@@ -1,23 +1,27 @@
 #include "cost/step.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "cost/load_interval.h"
 #include "cost/resource_model.h"
-#include "sim/share.h"
+#include "sim/sim.h"
+
+#define STEP_WEIGHT 1e-3 /* of each beside the one before it, where the first takes all */
 
 struct work {
     const struct snapshot *snap;
     const struct resource_model *model;
     struct step_flow *flow;
     size_t count;
-    struct load_stream *stream;
+    struct sim_flow *sim_flow;
     /* what was found, then what structure has, then what was found where mechanisms mix */
-    struct load_limit *limit;
-    struct resource_step *step; /* of the latter */
+    struct sim_limit *limit;
+    struct sim_step *step; /* RESOURCE_STEPS_MAX of each */
+    unsigned *kinds;
     uint16_t *use;
-    struct load_share *share;
+    struct sim *sim;
 };
 
 static bool make_room(struct work *work)
@@ -25,13 +29,14 @@ static bool make_room(struct work *work)
     size_t items = work->model->structure->count + work->model->found_count,
            limits = work->model->found_count + items,
            uses = 2 * work->model->found_count + RESOURCE_STRUCTURE_USES;
-    work->stream = calloc(work->count + 1, sizeof *work->stream);
+    work->sim_flow = calloc(work->count + 1, sizeof *work->sim_flow);
     work->limit = calloc(limits + 1, sizeof *work->limit);
-    work->step = calloc(items + 1, sizeof *work->step);
+    work->step = calloc(limits * RESOURCE_STEPS_MAX + 1, sizeof *work->step);
+    work->kinds = calloc(limits + 1, sizeof *work->kinds);
     work->use = calloc(work->count * uses + 1, sizeof *work->use);
-    work->share = load_share_new(limits, work->count, uses, 0);
-    return work->stream != NULL && work->limit != NULL && work->step != NULL && work->use != NULL &&
-           work->share != NULL && limits < LOAD_NO_LIMIT;
+    work->sim = sim_new(work->count, uses, limits, 0);
+    return work->sim_flow != NULL && work->limit != NULL && work->step != NULL &&
+           work->kinds != NULL && work->use != NULL && work->sim != NULL && limits < SIM_NO_LIMIT;
 }
 
 static unsigned use_found(struct work *work, const struct move *move, unsigned kind, uint16_t *use)
@@ -40,48 +45,48 @@ static unsigned use_found(struct work *work, const struct move *move, unsigned k
     unsigned count = 0;
     for (size_t r = 0; r < work->model->found_count; r++) {
         const struct resource_found *found = &work->model->found[r];
+        struct sim_step *step = &work->step[r * RESOURCE_STEPS_MAX];
         if (transfer_kind_of(found->metric) != kind ||
             !resource_model_uses(work->snap->graph, found, found->metric, move->from, move->to,
                                  axes))
             continue;
-        work->limit[r] = (struct load_limit){.step = found->step, .step_count = found->step_count};
+        for (size_t s = 0; s < found->step_count; s++)
+            step[s] = (struct sim_step){found->step[s].flows, found->step[s].bytes_per_s};
+        work->limit[r] = (struct sim_limit){step, found->step_count};
         use[count++] = (uint16_t)r;
     }
     return count;
 }
 
-static unsigned use_nominal(struct work *work, const struct move *move, uint16_t *use)
+/* Of structure: of one kind of transfers it limits no more than sets had without loss. */
+static uint16_t use_one(struct work *work, const struct resource_nominal *nominal, size_t at,
+                        unsigned kind)
+{
+    struct sim_step *step = &work->step[at * RESOURCE_STEPS_MAX];
+    unsigned kinds = work->kinds[at] |= kind,
+             most = kinds != 0 && (kinds & (kinds - 1)) == 0
+                        ? nominal->together[transfer_kind_index(kinds)]
+                        : 0;
+    *step = (struct sim_step){most < UINT_MAX ? most + 1 : most, nominal->bytes_per_s};
+    work->limit[at] = (struct sim_limit){step, 1};
+    return (uint16_t)at;
+}
+
+static unsigned use_nominal(struct work *work, const struct move *move, unsigned kind,
+                            uint16_t *use)
 {
     const struct resource_structure *structure = work->model->structure;
     uint16_t item[RESOURCE_STRUCTURE_USES];
-    size_t items = resource_structure_uses(structure, move->from, move->to, item);
+    size_t items = resource_structure_uses(structure, move->from, move->to, item),
+           found = work->model->found_count;
     unsigned count = 0;
-    for (size_t i = 0; i < items; i++) {
-        const struct resource_nominal *nominal = &structure->item[item[i]];
-        struct resource_step *step = &work->step[item[i]];
-        if (!(nominal->bytes_per_s > 0))
-            continue;
-        *step = (struct resource_step){1, nominal->bytes_per_s, NAN, NAN, NAN};
-        work->limit[work->model->found_count + item[i]] =
-            (struct load_limit){.step = step, .step_count = 1, .apart = nominal->together};
-        use[count++] = (uint16_t)(work->model->found_count + item[i]);
-    }
-    return count;
-}
-
-static unsigned use_mixed(struct work *work, const struct move *move, unsigned kind, uint16_t *use)
-{
-    unsigned count = 0;
-    for (size_t r = 0; r < work->model->found_count; r++) {
-        const struct resource_nominal *mixed = &work->model->mixed[r];
-        size_t item = work->model->structure->count + r, at = work->model->found_count + item;
-        if (!resource_model_mixes(work->snap->graph, work->model, r, kind, move->from, move->to))
-            continue;
-        work->step[item] = (struct resource_step){1, mixed->bytes_per_s, NAN, NAN, NAN};
-        work->limit[at] = (struct load_limit){
-            .step = &work->step[item], .step_count = 1, .apart = mixed->together};
-        use[count++] = (uint16_t)at;
-    }
+    for (size_t i = 0; i < items; i++)
+        if (structure->item[item[i]].bytes_per_s > 0)
+            use[count++] = use_one(work, &structure->item[item[i]], found + item[i], kind);
+    for (size_t r = 0; r < found; r++)
+        if (resource_model_mixes(work->snap->graph, work->model, r, kind, move->from, move->to))
+            use[count++] =
+                use_one(work, &work->model->mixed[r], found + structure->count + r, kind);
     return count;
 }
 
@@ -100,22 +105,19 @@ static void prepare(struct work *work)
     uint16_t *use = work->use;
     for (size_t i = 0; i < work->count; i++) {
         const struct move *move = work->flow[i].move;
-        struct load_stream *stream = &work->stream[i];
         double bytes = work->flow[i].bytes, time_ns = plan_move_queued(move, bytes).time_ns,
                start_ns = fmin(plan_move_start_ns(move), time_ns);
-        *stream = (struct load_stream){.start_ns = (bytes > 0 ? start_ns : time_ns) +
-                                                   work->flow[i].begin_ns,
-                                       .begin_ns = work->flow[i].begin_ns,
-                                       .bytes = bytes,
-                                       .bytes_per_s = 1,
-                                       .use = use,
-                                       .kind = plan_move_kind(work->snap->graph, move)};
-        if (bytes > 0)
-            stream->bytes_per_s = bytes / fmax(time_ns - start_ns, 1e-3) * 1e9;
-        stream->use_count = use_found(work, move, stream->kind, use);
-        stream->use_count += use_nominal(work, move, use + stream->use_count);
-        stream->use_count += use_mixed(work, move, stream->kind, use + stream->use_count);
-        use += stream->use_count;
+        unsigned kind = plan_move_kind(work->snap->graph, move), count;
+        count = bytes > 0 ? use_found(work, move, kind, use) : 0;
+        count += bytes > 0 ? use_nominal(work, move, kind, use + count) : 0;
+        work->sim_flow[i] = (struct sim_flow){
+            .bytes = bytes,
+            .bytes_per_s = bytes > 0 ? bytes / fmax(time_ns - start_ns, 1e-3) * 1e9 : 1,
+            .begin_ns = work->flow[i].begin_ns,
+            .start_ns = bytes > 0 ? start_ns : time_ns,
+            .limit = use,
+            .limit_count = count};
+        use += count;
     }
 }
 
@@ -126,16 +128,19 @@ static void look_at_order(struct work *work)
     for (size_t i = 0; i < work->count; i++) {
         struct step_flow *flow = &work->flow[i];
         flow->soonest_ns = flow->latest_ns = flow->time.time_ns;
-        is_uneven = is_uneven || (work->stream[i].shared < work->model->found_count &&
-                                  work->model->found[work->stream[i].shared].is_uneven);
+        uint16_t by = work->sim_flow[i].slowed_by;
+        is_uneven =
+            is_uneven || (by < work->model->found_count && work->model->found[by].is_uneven);
     }
-    for (int order = LOAD_SHARE_FIRST; is_uneven && order <= LOAD_SHARE_LAST; order++) {
-        load_share_set_order(work->share, (enum load_share_order)order);
-        load_share_run(work->share, work->limit, work->stream, work->count);
+    for (int order = 0; is_uneven && order < 2; order++) {
+        for (size_t i = 0; i < work->count; i++)
+            work->sim_flow[i].weight =
+                fmax(pow(STEP_WEIGHT, (double)(order == 0 ? i : work->count - 1 - i)), 1e-12);
+        sim_run(work->sim, work->limit, work->sim_flow, work->count);
         for (size_t i = 0; i < work->count; i++) {
             struct step_flow *flow = &work->flow[i];
-            flow->soonest_ns = fmin(flow->soonest_ns, work->stream[i].end_ns - flow->begin_ns);
-            flow->latest_ns = fmax(flow->latest_ns, work->stream[i].end_ns - flow->begin_ns);
+            flow->soonest_ns = fmin(flow->soonest_ns, work->sim_flow[i].end_ns - flow->begin_ns);
+            flow->latest_ns = fmax(flow->latest_ns, work->sim_flow[i].end_ns - flow->begin_ns);
         }
     }
 }
@@ -144,16 +149,20 @@ static void take(struct work *work)
 {
     for (size_t i = 0; i < work->count; i++) {
         struct step_flow *flow = &work->flow[i];
-        const struct load_stream *stream = &work->stream[i];
+        const struct sim_flow *its = &work->sim_flow[i];
         struct prediction alone = plan_move_queued(flow->move, flow->bytes);
-        const struct load_limit *limit =
-            stream->shared != LOAD_NO_LIMIT ? &work->limit[stream->shared] : NULL;
-        size_t found = work->model->found_count;
-        flow->is_nominal = limit != NULL && stream->shared >= found;
-        flow->shared = limit != NULL ? name_of(work, stream->shared) : NULL;
-        flow->time = load_interval_one(fmax(stream->end_ns - flow->begin_ns, alone.time_ns), &alone,
-                                       limit != NULL ? &limit->step[limit->step_count - 1] : NULL,
-                                       agree_of(work->model->agree, stream->kind));
+        const struct resource_step nominal = {.spread = NAN}, *step = NULL;
+        bool is_slowed = its->slowed_by != SIM_NO_LIMIT;
+        flow->is_nominal = is_slowed && its->slowed_by >= work->model->found_count;
+        flow->shared = is_slowed ? name_of(work, its->slowed_by) : NULL;
+        if (is_slowed && !flow->is_nominal) {
+            const struct resource_found *found = &work->model->found[its->slowed_by];
+            step = &found->step[found->step_count - 1];
+        }
+        flow->time = load_interval_one(
+            fmax(its->end_ns - flow->begin_ns, alone.time_ns), &alone,
+            flow->is_nominal ? &nominal : step,
+            agree_of(work->model->agree, plan_move_kind(work->snap->graph, flow->move)));
     }
 }
 
@@ -173,14 +182,15 @@ enum berth_code plan_step(const struct snapshot *snap, struct step_flow *flows, 
     bool ok = make_room(&work);
     if (ok) {
         prepare(&work);
-        load_share_run(work.share, work.limit, work.stream, count);
+        sim_run(work.sim, work.limit, work.sim_flow, count);
         take(&work);
         look_at_order(&work);
     }
-    free(work.stream);
+    free(work.sim_flow);
     free(work.limit);
     free(work.step);
     free(work.use);
-    load_share_free(work.share);
+    free(work.kinds);
+    sim_free(work.sim);
     return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
 }

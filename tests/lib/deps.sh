@@ -12,7 +12,7 @@ packages() {
     test)
         echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd \
             man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus openmpi-bin \
-            mpich libmpich-dev gfortran libslurm-dev
+            mpich libmpich-dev gfortran libslurm-dev libglpk-dev
         ;;
     numa) echo qemu-system-x86 seabios busybox-static cpio ;;
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins util-linux ;;

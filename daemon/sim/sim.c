@@ -1,0 +1,400 @@
+#include "sim/sim.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define SAME  1e-9  /* relative: rounding */
+#define LEAST 1e-3  /* bytes per second: nothing stands still */
+#define LIGHT 1e-15 /* weights below are rounding */
+
+/* Of more flows those that end within 1/MANY_STEPS of the longest of them end together. */
+#define MANY       256
+#define MANY_STEPS 64
+
+struct state {           /* of a limit */
+    double left, weight; /* for flows whose rate is not found yet */
+    double wanted, fastest;
+    unsigned users, growing;
+    bool is_binding; /* its users want more than it carries */
+};
+
+/* A flow that uses a binding limit. */
+struct item {
+    struct sim_flow *flow;
+    struct item *next; /* of its queue */
+    const uint16_t *limit;
+    unsigned limit_count;
+    bool is_next, is_fixed; /* of its queue the next to move; rate found */
+    double weight, left_bytes, rate, left_s;
+};
+
+struct queue {
+    size_t flows;
+    struct item *last;
+};
+
+struct sim {
+    struct state *state;  /* by limit; all zero between calls */
+    uint16_t *used;       /* limits in use; those that bind come first */
+    struct queue *queue;  /* by number; all zero between calls */
+    struct item *item;    /* in the order of begin */
+    struct item **active; /* those that move bytes */
+    uint16_t *limit;      /* of the items */
+    size_t used_count, binding_count, item_count, active_count, limit_count;
+    size_t begun; /* items whose begin has passed */
+};
+
+/* fmin and fmax of numbers; calls of those take most of a run's time. */
+static inline double less(double a, double b) { return b < a ? b : a; }
+static inline double more(double a, double b) { return b > a ? b : a; }
+
+struct sim *sim_new(size_t flows, size_t uses, size_t limits, size_t queues)
+{
+    struct sim *sim = calloc(1, sizeof *sim);
+    if (sim == NULL)
+        return NULL;
+    sim->state = calloc(limits + 1, sizeof *sim->state);
+    sim->used = calloc(limits + 1, sizeof *sim->used);
+    sim->item = calloc(flows + 1, sizeof *sim->item);
+    sim->active = calloc(flows + 1, sizeof *sim->active);
+    sim->queue = calloc(queues + 1, sizeof *sim->queue);
+    sim->limit = calloc(flows * uses + 1, sizeof *sim->limit);
+    if (sim->state != NULL && sim->used != NULL && sim->item != NULL && sim->active != NULL &&
+        sim->queue != NULL && sim->limit != NULL)
+        return sim;
+    sim_free(sim);
+    return NULL;
+}
+
+void sim_free(struct sim *sim)
+{
+    if (sim == NULL)
+        return;
+    free(sim->state);
+    free(sim->used);
+    free(sim->item);
+    free(sim->active);
+    free(sim->queue);
+    free(sim->limit);
+    free(sim);
+}
+
+/* ---- limits ---- */
+
+static double capacity_of(const struct sim_limit *limit, unsigned users)
+{
+    double capacity = INFINITY;
+    for (size_t i = 0; i < limit->step_count && limit->step[i].users <= users; i++)
+        capacity = limit->step[i].bytes_per_s;
+    return capacity;
+}
+
+/* wanted: the flow's rate, or its bytes. */
+static void use_limits(struct sim *sim, const struct sim_flow *flow, double wanted)
+{
+    for (unsigned u = 0; u < flow->limit_count; u++) {
+        struct state *state = &sim->state[flow->limit[u]];
+        if (state->users++ == 0)
+            sim->used[sim->used_count++] = flow->limit[u];
+        state->wanted += wanted;
+        state->fastest = more(state->fastest, flow->bytes_per_s);
+    }
+}
+
+static void forget(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->used_count; i++)
+        sim->state[sim->used[i]] = (struct state){0};
+    sim->used_count = sim->binding_count = sim->item_count = sim->active_count = sim->limit_count =
+        sim->begun = 0;
+}
+
+/* A limit that carries what all of its users want, however few are left, slows nobody. */
+static void find_binding(struct sim *sim, const struct sim_limit *limits)
+{
+    for (size_t i = 0; i < sim->used_count; i++) {
+        uint16_t at = sim->used[i];
+        const struct sim_limit *limit = &limits[at];
+        struct state *state = &sim->state[at];
+        double least = INFINITY;
+        for (size_t s = 0; s < limit->step_count && limit->step[s].users <= state->users; s++)
+            least = less(least, limit->step[s].bytes_per_s);
+        state->is_binding = state->wanted > least * (1 + SAME);
+        state->users = 0; /* none has begun */
+        if (!state->is_binding)
+            continue;
+        sim->used[i] = sim->used[sim->binding_count];
+        sim->used[sim->binding_count++] = at;
+    }
+}
+
+/* ---- rates ---- */
+
+static void fix(struct sim *sim, struct item *item, double rate)
+{
+    item->rate = rate;
+    item->is_fixed = true;
+    for (unsigned u = 0; u < item->limit_count; u++) {
+        struct state *state = &sim->state[item->limit[u]];
+        state->left = more(state->left - rate, 0);
+        state->weight = more(state->weight - item->weight, LIGHT);
+        state->growing--;
+    }
+}
+
+/* The rate for each weight at which the first limit is full; INFINITY none ever is. */
+static double find_level(const struct sim *sim)
+{
+    double level = INFINITY;
+    for (size_t i = 0; i < sim->binding_count; i++) {
+        const struct state *state = &sim->state[sim->used[i]];
+        if (state->growing > 0)
+            level = less(level, state->left / state->weight);
+    }
+    return level;
+}
+
+static uint16_t full_limit(const struct sim *sim, const struct item *item, double level)
+{
+    for (unsigned u = 0; u < item->limit_count; u++) {
+        const struct state *state = &sim->state[item->limit[u]];
+        if (state->left <= level * state->weight * (1 + SAME))
+            return item->limit[u];
+    }
+    return SIM_NO_LIMIT;
+}
+
+/* Those that take no more than that level gives them. */
+static size_t fix_slow(struct sim *sim, double level)
+{
+    size_t fixed = 0;
+    for (size_t i = 0; i < sim->active_count; i++) {
+        struct item *item = sim->active[i];
+        if (item->is_fixed || item->flow->bytes_per_s > level * item->weight)
+            continue;
+        fix(sim, item, item->flow->bytes_per_s);
+        fixed++;
+    }
+    return fixed;
+}
+
+/* Those that use a limit that is full at that level. */
+static size_t fix_full(struct sim *sim, double level)
+{
+    size_t fixed = 0;
+    for (size_t i = 0; i < sim->active_count; i++) {
+        struct item *item = sim->active[i];
+        uint16_t full = item->is_fixed ? SIM_NO_LIMIT : full_limit(sim, item, level);
+        if (full == SIM_NO_LIMIT)
+            continue;
+        item->flow->slowed_by = full;
+        fix(sim, item, more(level * item->weight, LEAST));
+        fixed++;
+    }
+    return fixed;
+}
+
+/* Water rises in all active flows alike. */
+static void find_rates(struct sim *sim, const struct sim_limit *limits)
+{
+    for (size_t i = 0; i < sim->binding_count; i++) {
+        struct state *state = &sim->state[sim->used[i]];
+        state->left = capacity_of(&limits[sim->used[i]], state->users);
+        state->growing = state->users;
+        state->weight = 0;
+    }
+    for (size_t i = 0; i < sim->active_count; i++) {
+        struct item *item = sim->active[i];
+        item->is_fixed = false;
+        for (unsigned u = 0; u < item->limit_count; u++)
+            sim->state[item->limit[u]].weight += item->weight;
+    }
+    for (size_t growing = sim->active_count; growing > 0;) {
+        double level = find_level(sim);
+        size_t fixed = fix_slow(sim, level);
+        growing -= fixed > 0 ? fixed : fix_full(sim, level);
+    }
+}
+
+/* ---- events ---- */
+
+static void activate(struct sim *sim, struct item *item)
+{
+    for (unsigned u = 0; u < item->limit_count; u++)
+        sim->state[item->limit[u]].users++;
+    sim->active[sim->active_count++] = item;
+}
+
+static void add_item(struct sim *sim, struct sim_flow *flow)
+{
+    uint16_t *limit = sim->limit + sim->limit_count;
+    struct item item = {.flow = flow,
+                        .limit = limit,
+                        .weight = flow->weight > 0 ? flow->weight : 1,
+                        .left_bytes = flow->bytes};
+    for (unsigned u = 0; u < flow->limit_count; u++)
+        if (sim->state[flow->limit[u]].is_binding)
+            limit[item.limit_count++] = flow->limit[u];
+    sim->limit_count += item.limit_count;
+    sim->item[sim->item_count++] = item;
+}
+
+static int compare_begin(const void *a, const void *b)
+{
+    const struct sim_flow *x = ((const struct item *)a)->flow, *y = ((const struct item *)b)->flow;
+    return x->begin_ns != y->begin_ns ? (x->begin_ns < y->begin_ns ? -1 : 1) : (x > y) - (x < y);
+}
+
+/* In the order of begin, each queue's one behind the other. */
+static void order_items(struct sim *sim)
+{
+    bool is_sorted = true;
+    for (size_t i = 1; i < sim->item_count && is_sorted; i++)
+        is_sorted = sim->item[i - 1].flow->begin_ns <= sim->item[i].flow->begin_ns;
+    if (!is_sorted)
+        qsort(sim->item, sim->item_count, sizeof *sim->item, compare_begin);
+    for (size_t i = 0; i < sim->item_count; i++) {
+        struct item *item = &sim->item[i];
+        struct queue *queue = &sim->queue[item->flow->queue];
+        item->is_next = item->flow->queue == 0 || queue->last == NULL;
+        if (!item->is_next)
+            queue->last->next = item;
+        queue->last = item;
+    }
+}
+
+/* Those that begin by then, and are the next of their queue. */
+static void begin(struct sim *sim, double now_s)
+{
+    for (; sim->begun < sim->item_count &&
+           sim->item[sim->begun].flow->begin_ns <= now_s * 1e9 * (1 + SAME);
+         sim->begun++)
+        if (sim->item[sim->begun].is_next)
+            activate(sim, &sim->item[sim->begun]);
+}
+
+/* Its last byte has moved; of its queue the next one, if it has begun, is active instead. */
+static void end(struct sim *sim, struct item *item, double now_s)
+{
+    item->flow->end_ns = now_s * 1e9 + item->flow->start_ns;
+    for (unsigned u = 0; u < item->limit_count; u++)
+        sim->state[item->limit[u]].users--;
+    if (item->next == NULL)
+        return;
+    item->next->is_next = true;
+    if (item->next < sim->item + sim->begun)
+        activate(sim, item->next);
+}
+
+/* From now to the next begin or end; of many flows, to the next few ends. */
+static double advance(struct sim *sim, double now_s)
+{
+    double step_s = INFINITY, longest_s = 0;
+    for (size_t i = 0; i < sim->active_count; i++) {
+        struct item *item = sim->active[i];
+        item->left_s = item->left_bytes / item->rate;
+        step_s = less(step_s, item->left_s);
+        longest_s = more(longest_s, item->left_s);
+    }
+    if (sim->active_count > MANY)
+        step_s = more(step_s, longest_s / MANY_STEPS);
+    else if (sim->begun < sim->item_count)
+        step_s = less(step_s, more(sim->item[sim->begun].flow->begin_ns / 1e9 - now_s, 0));
+    size_t active = sim->active_count;
+    sim->active_count = 0;
+    for (size_t i = 0; i < active; i++) {
+        struct item *item = sim->active[i];
+        item->left_bytes -= item->rate * step_s;
+        if (item->left_s <= step_s * (1 + SAME))
+            end(sim, item, now_s + item->left_s);
+        else
+            sim->active[sim->active_count++] = item;
+    }
+    return now_s + step_s;
+}
+
+/* What is left are flows that use a binding limit, or share a queue; the others are alone. */
+static void prepare(struct sim *sim, const struct sim_limit *limits, struct sim_flow *flows,
+                    size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        flows[i].slowed_by = SIM_NO_LIMIT;
+        flows[i].end_ns = flows[i].begin_ns + flows[i].start_ns;
+        if (!(flows[i].bytes > 0))
+            continue;
+        flows[i].end_ns += flows[i].bytes / flows[i].bytes_per_s * 1e9;
+        sim->queue[flows[i].queue].flows++;
+        use_limits(sim, &flows[i], flows[i].bytes_per_s);
+    }
+    find_binding(sim, limits);
+    for (size_t i = 0; i < count; i++) {
+        bool is_alone = flows[i].queue == 0 || sim->queue[flows[i].queue].flows == 1;
+        for (unsigned u = 0; u < flows[i].limit_count && is_alone; u++)
+            is_alone = !sim->state[flows[i].limit[u]].is_binding;
+        if (flows[i].bytes > 0 && !is_alone)
+            add_item(sim, &flows[i]);
+    }
+    order_items(sim);
+    for (size_t i = 0; i < count; i++)
+        sim->queue[flows[i].queue] = (struct queue){0, NULL};
+}
+
+double sim_run(struct sim *sim, const struct sim_limit *limits, struct sim_flow *flows,
+               size_t count)
+{
+    prepare(sim, limits, flows, count);
+    double now_s = sim->item_count > 0 ? sim->item[0].flow->begin_ns / 1e9 : 0, last_ns = 0;
+    for (begin(sim, now_s); sim->active_count > 0 || sim->begun < sim->item_count;
+         begin(sim, now_s)) {
+        if (sim->active_count == 0)
+            now_s = more(now_s, sim->item[sim->begun].flow->begin_ns / 1e9);
+        find_rates(sim, limits);
+        now_s = sim->active_count > 0 ? advance(sim, now_s) : now_s;
+    }
+    for (size_t i = 0; i < count; i++)
+        last_ns = more(last_ns, flows[i].end_ns);
+    forget(sim);
+    return last_ns;
+}
+
+void sim_rates(struct sim *sim, const struct sim_limit *limits, struct sim_flow *flows,
+               size_t count, double *ret_bytes_per_s)
+{
+    for (size_t i = 0; i < count; i++)
+        use_limits(sim, &flows[i], flows[i].bytes_per_s);
+    find_binding(sim, limits);
+    for (size_t i = 0; i < count; i++) {
+        flows[i].slowed_by = SIM_NO_LIMIT;
+        add_item(sim, &flows[i]);
+        activate(sim, &sim->item[i]);
+    }
+    find_rates(sim, limits);
+    for (size_t i = 0; i < count; i++)
+        ret_bytes_per_s[i] = sim->item[i].rate;
+    forget(sim);
+}
+
+double sim_bound_ns(struct sim *sim, const struct sim_limit *limits, const struct sim_flow *flows,
+                    size_t count)
+{
+    double most_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        double moves_ns = flows[i].bytes > 0 ? flows[i].bytes / flows[i].bytes_per_s * 1e9 : 0;
+        most_ns = more(most_ns, flows[i].begin_ns + flows[i].start_ns + moves_ns);
+        if (flows[i].bytes > 0)
+            use_limits(sim, &flows[i], flows[i].bytes);
+    }
+    for (size_t i = 0; i < sim->used_count; i++) {
+        const struct sim_limit *limit = &limits[sim->used[i]];
+        const struct state *state = &sim->state[sim->used[i]];
+        if (limit->step_count == 0 || limit->step[0].users > state->users)
+            continue;
+        double highest = (limit->step[0].users - 1) * state->fastest;
+        for (size_t s = 0; s < limit->step_count && limit->step[s].users <= state->users; s++)
+            highest = more(highest, limit->step[s].bytes_per_s);
+        most_ns = more(most_ns, state->wanted / highest * 1e9);
+    }
+    forget(sim);
+    return most_ns;
+}
