@@ -1,6 +1,6 @@
 /**
  * Assesses a node's health from one snapshot: links, notes and measured values. Compares each value
- * with nominal, its peers and its own baseline. docs/ADVICE.md has the rules.
+ * with nominal, its peers and its own baseline. docs/HEALTH.md has the rules.
  *
  * Pure; any thread.
  */

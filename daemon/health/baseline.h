@@ -1,7 +1,7 @@
 /**
  * Expected value of one series, from its own past. It consists of median and median absolute
  * deviation (MAD) of its first values. They count from the time when the baseline was begun or
- * accepted. docs/ADVICE.md (Health) has the rule and its reasons.
+ * accepted. docs/HEALTH.md has the rule and its reasons.
  *
  * A baseline does not follow the values. After BASELINE_VALUES values it is fixed until a user
  * accepts another one. So a degradation is found however slow it is. Pure; any thread.

@@ -11,6 +11,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent / "lib"))
+import reasons
 from berthd import BIN, NODES, Daemon
 from tap import LeftOut, run_tests
 
@@ -292,9 +293,14 @@ def the_table_of_hostile_users_has_every_attack():
 
 def the_administrators_guide_knows_every_finding():
     text = (ROOT / "docs/ADMIN.md").read_text()
-    for code in re.findall(r"^\| ((?:`[a-z-]+`(?:, |; )?)+)", (ROOT / "docs/ADVICE.md").read_text().split("## Health")[1], re.M):
+    for code in re.findall(r"^\| ((?:`[a-z-]+`(?:, |; )?)+)", (ROOT / "docs/HEALTH.md").read_text(), re.M):
         for name in re.findall(r"`([a-z-]+)`", code):
             assert f"`{name}`" in text, name
+
+
+def the_protocol_has_every_code_of_reasons():
+    """Its table is that of schema/reasons.def: tests/lib/reasons.py prints it."""
+    assert reasons.table() in (ROOT / "docs/PROTOCOL.md").read_text(), "python3 tests/lib/reasons.py has the table"
 
 
 def pages_write_microseconds_as_the_program_does():
@@ -322,4 +328,4 @@ if __name__ == "__main__":
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
                         every_file_that_a_guide_links_to_is_there, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, the_administrators_guide_knows_every_finding,
-                        pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
+                        the_protocol_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
