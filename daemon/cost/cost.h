@@ -3,11 +3,11 @@
  *   share, found from structure and concurrent runs; the cost of memory accesses.
  *
  * Main types: struct move (a transfer alone), struct load_flow (one among others), struct
- *   resource_model (shared limits), struct evidence.
+ *   limits (shared limits), struct evidence.
  * Uses: base node sim
- * Public headers: cost.h derive.h doubt.h ends.h estimate.h evidence.h load.h load_interval.h
- *   load_table.h load_untried.h load_why.h memkind.h memrate.h memuse.h move.h pairs.h policy.h
- *   published_bound.h resource_model.h resource_structure.h runtime_variables.h step.h way_seen.h
+ * Public headers: agreement.h cost.h derive.h doubt.h ends.h estimate.h evidence.h limits.h load.h
+ *   load_interval.h load_table.h load_untried.h load_why.h memkind.h memrate.h memuse.h move.h
+ *   pairs.h path_inference.h policy.h published_bound.h runtime_variables.h step.h
  * Shown by: tests/unit/cost, docs/ADVICE.md
  */
 #pragma once

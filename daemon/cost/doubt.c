@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "cost/resource_model.h"
+#include "cost/limits.h"
 #include "node/reasons.h"
 
 static bool is_among(const place_id *places, size_t count, place_id place)
@@ -23,10 +23,10 @@ static bool is_between(const struct value *value, const struct doubt_ends *ends)
 }
 
 /* Whether an earlier set contradicts the same: a value is told of once. */
-static bool is_told(const struct resource_model *model, size_t s)
+static bool is_told(const struct limits *limits, size_t s)
 {
     for (size_t before = 0; before < s; before++)
-        if (model->set[before].contradiction.value == model->set[s].contradiction.value)
+        if (limits->run[before].contradiction.value == limits->run[s].contradiction.value)
             return true;
     return false;
 }
@@ -35,14 +35,14 @@ static bool is_told(const struct resource_model *model, size_t s)
 void plan_doubt_warn_between(const struct snapshot *snap, const struct doubt_ends *ends,
                              unsigned kinds, struct reasons *warnings)
 {
-    const struct resource_model *model = snap->derived.resources;
+    const struct limits *limits = snap->derived.limits;
     const struct contradiction *first = NULL;
     size_t first_set = 0, more = 0;
     char others[48] = "";
-    for (size_t s = 0; s < model->set_count; s++) {
-        const struct contradiction *it = &model->set[s].contradiction;
+    for (size_t s = 0; s < limits->run_count; s++) {
+        const struct contradiction *it = &limits->run[s].contradiction;
         if (it->value == NULL || (transfer_kind_of(it->value->metric) & kinds) == 0 ||
-            !is_between(it->value, ends) || is_told(model, s))
+            !is_between(it->value, ends) || is_told(limits, s))
             continue;
         if (first != NULL) {
             more++;

@@ -1,5 +1,5 @@
 /**
- * Doubt: what a request rests on and sets contradict (cost/contradict.h), in one sentence.
+ * Doubt: what a request rests on and sets contradict (cost/agreement.h), in one sentence.
  *
  * Pure; any thread.
  */

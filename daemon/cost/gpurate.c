@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "cost/gpurate_start.h"
+#include "cost/limits.h"
 #include "cost/pairs.h"
 #include "cost/published_bound.h"
-#include "cost/resource_model.h"
 #include "node/curve.h"
 #include "node/locality.h"
 #include "node/reasons.h"
@@ -210,10 +210,10 @@ static bool lacks_start(const struct gpurate *at, enum metric metric, double byt
 /* How far one repetition is from the next, of the transfers that a value is one of; 0 not known. */
 static double deviation_of(const struct gpurate *at, enum metric metric)
 {
-    const struct resource_model *resources = at->snap->derived.resources;
+    const struct limits *limits = at->snap->derived.limits;
     if (metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM)
-        return resources->own[metric == METRIC_GPU_STREAM];
-    const struct agreement *alike = agree_of(resources->agree, transfer_kind_of(metric));
+        return limits->own[metric == METRIC_GPU_STREAM];
+    const struct agreement *alike = agreement_of(limits->agree, transfer_kind_of(metric));
     return alike != NULL ? alike->one : 0;
 }
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 #include "cost/evidence.h"
+#include "cost/limits.h"
 #include "cost/load_interval.h"
 #include "cost/load_known.h"
 #include "cost/load_table.h"
 #include "cost/load_unexplained.h"
 #include "cost/load_why.h"
-#include "cost/resource_model.h"
 #include "node/reasons.h"
 
 #define MEMO_MAX 16384
@@ -425,7 +425,7 @@ static struct prediction end_of(const struct load_table *table, const struct sim
     const struct load_resource *shared = shared_of(table, stream);
     struct prediction alone = {0, 0, 0};
     const struct agreement *drift =
-        ride != NULL ? agree_of(table->snap->derived.resources->agree, ride->kind) : NULL;
+        ride != NULL ? agreement_of(table->snap->derived.limits->agree, ride->kind) : NULL;
     if (ride != NULL)
         alone = plan_move_queued(&ride->move, stream->bytes);
     struct prediction end =
@@ -446,7 +446,7 @@ static bool is_shared_fairly(const struct load_table *table, size_t count,
     for (size_t i = 0; i < count && fair; i++) {
         const struct load_resource *shared = shared_of(table, &scratch->flow[i]);
         fair = shared == NULL ||
-               (!shared->is_nominal && (shared->found == NULL || !shared->found->is_uneven));
+               (!shared->is_nominal && (shared->limit == NULL || !shared->limit->is_uneven));
     }
     return fair;
 }

@@ -8,7 +8,7 @@
  * the launches of what the same caller begins before it; it moves its bytes at the rate that it has
  * alone (cost/move.h), or at less while resources that it uses with others are full: they share
  * those max-min fairly, and rates are found anew whenever a flow ends (sim/sim.h). Resources are
- * what concurrent runs showed (cost/resource_model.h), and where nothing was measured together,
+ * what concurrent runs showed (cost/limits.h), and where nothing was measured together,
  * what structure shows (load_nominal.h), which is labelled so.
  *
  * Flows of the same two places that go the same way are moved by one engine, one after the other
@@ -20,8 +20,8 @@
  */
 #pragma once
 #include "cost/evidence.h"
+#include "cost/limits.h"
 #include "cost/move.h"
-#include "cost/resource_model.h"
 #include "node/reasons.h"
 
 #define LOAD_PLACES_MAX 256
@@ -50,14 +50,13 @@ struct load_start {
 
 /* What flows share. */
 struct load_resource {
-    char name[RESOURCE_NAME_SIZE]; /* as GetNode and GetContention name it */
-    struct resource_step step[RESOURCE_STEPS_MAX];
+    char name[LIMIT_NAME_SIZE]; /* as GetNode and GetContention name it */
+    struct limit_step step[LIMIT_STEPS_MAX];
     size_t step_count;
     /* of structure: nothing was measured together; low and high are NAN */
     bool is_nominal;
-    const struct resource_nominal *nominal; /* of the snapshot; NULL measured */
-    const unsigned *apart;                  /* private */
-    const struct resource_found *found;     /* of the snapshot; NULL: of structure, or of value */
+    const unsigned *apart;     /* private */
+    const struct limit *limit; /* of the snapshot; NULL: of value */
     /* of the snapshot: what both directions of a pair got together; else NULL */
     const struct value *value;
 };

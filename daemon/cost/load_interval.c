@@ -59,8 +59,7 @@ struct prediction load_interval_last(const struct prediction *ends, size_t count
 }
 
 struct prediction load_interval_one(double end_ns, const struct prediction *alone,
-                                    const struct resource_step *shared,
-                                    const struct agreement *drift)
+                                    const struct limit_step *shared, const struct agreement *drift)
 {
     double spread = alone->time_ns > 0 ? alone->high_ns / alone->time_ns - 1 : 0;
     if (shared != NULL)

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "cost/alike.h"
-#include "cost/resource_model.h"
+#include "cost/limits.h"
 #include "node/spread.h"
 
-#define REPRODUCED 0.05 /* relative, as sets are said to be (cost/resource_model.h) */
+#define REPRODUCED 0.05 /* relative, as sets are said to be (cost/limits.h) */
 
 static size_t index_of(const struct load_table *table, place_id place)
 {
@@ -57,10 +57,10 @@ static bool reads_and_writes(const struct graph *graph, const struct set *set)
 }
 
 /* Not explained, and such that the flows' rates are to be taken as they are. */
-static bool is_taken(const struct load_table *table, const struct resource_model *model, size_t s)
+static bool is_taken(const struct load_table *table, const struct limits *limits, size_t s)
 {
     const struct set *set = &table->snap->sets->item[s];
-    return model->set[s].contradiction.value == NULL && !model->set[s].is_reproduced &&
+    return limits->run[s].contradiction.value == NULL && !limits->run[s].is_reproduced &&
            set->flow_count > 2 && transfer_kind_of(set->metric) == TRANSFER_HOST_ENGINE &&
            reads_and_writes(table->snap->graph, set);
 }
@@ -166,11 +166,10 @@ struct taken {
     size_t count, flows;
 };
 
-static bool list(const struct load_table *table, const struct resource_model *model,
-                 struct taken *taken)
+static bool list(const struct load_table *table, const struct limits *limits, struct taken *taken)
 {
     const struct sets *sets = table->snap->sets;
-    size_t most = sets != NULL ? model->set_count : 0;
+    size_t most = sets != NULL ? limits->run_count : 0;
     taken->set = calloc(most + 1, sizeof *taken->set);
     taken->stands = calloc(most + 1, sizeof *taken->stands);
     struct alike_number *number = calloc(most + 1, sizeof *number);
@@ -178,7 +177,7 @@ static bool list(const struct load_table *table, const struct resource_model *mo
     bool ok = taken->set != NULL && taken->stands != NULL && number != NULL && member != NULL &&
               stands != NULL;
     for (size_t s = 0; ok && s < most; s++)
-        if (is_taken(table, model, s)) {
+        if (is_taken(table, limits, s)) {
             taken->flows += sets->item[s].flow_count;
             taken->set[taken->count++] = &sets->item[s];
         }
@@ -201,10 +200,10 @@ static bool list(const struct load_table *table, const struct resource_model *mo
 
 bool plan_load_known_find(struct load_table *table)
 {
-    const struct resource_model *model = table->snap->derived.resources;
+    const struct limits *limits = table->snap->derived.limits;
     struct taken taken = {0};
     size_t used = 0;
-    bool ok = list(table, model, &taken);
+    bool ok = list(table, limits, &taken);
     table->known = calloc(taken.count + 1, sizeof *table->known);
     table->who = calloc(taken.flows + 1, sizeof *table->who);
     table->who_bytes_per_s = calloc(taken.flows + 1, sizeof *table->who_bytes_per_s);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cost/alike.h"
+#include "cost/limits.h"
 #include "cost/published_bound.h"
-#include "cost/resource_model.h"
 #include "cost/step.h"
 #include "node/spread.h"
 
@@ -73,11 +73,11 @@ static double outside(const struct graph *graph, place_id nic)
 }
 
 /* To or from a nic, of which nothing is measured: what the links on the way are said to carry. */
-static bool find_network(const struct load_table *table, const struct resource_structure *structure,
-                         place_id from, place_id to, struct move *ret)
+static bool find_network(const struct load_table *table, const struct limits *limits, place_id from,
+                         place_id to, struct move *ret)
 {
     const struct graph *graph = table->snap->graph;
-    double rate = resource_structure_width(structure, from, to, NULL);
+    double rate = limits_pair(limits, from, to)->bytes_per_s;
     if (graph_place(graph, from)->kind == PLACE_NIC)
         rate = fmin(rate, outside(graph, from));
     if (graph_place(graph, to)->kind == PLACE_NIC)
@@ -97,8 +97,8 @@ static bool find_network(const struct load_table *table, const struct resource_s
     return true;
 }
 
-static void find_ride(struct load_table *table, const struct resource_structure *structure,
-                      enum move_by by, size_t a, size_t b)
+static void find_ride(struct load_table *table, const struct limits *limits, enum move_by by,
+                      size_t a, size_t b)
 {
     const struct graph *graph = table->snap->graph;
     place_id from = table->place[a], to = table->place[b];
@@ -110,7 +110,7 @@ static void find_ride(struct load_table *table, const struct resource_structure 
     bool asked =
         !peers || table->by == LOAD_BEST || (table->by == LOAD_KERNEL) == (by == MOVE_KERNEL);
     bool found =
-        network ? by == MOVE_COPY_ENGINE && find_network(table, structure, from, to, &ride->move)
+        network ? by == MOVE_COPY_ENGINE && find_network(table, limits, from, to, &ride->move)
                 : asked && plan_pairs_move(table->snap, table->pairs, from, to, by, &ride->move);
     if (!found)
         return;
@@ -121,12 +121,12 @@ static void find_ride(struct load_table *table, const struct resource_structure 
     ride->start_ns = plan_move_start_ns(&ride->move);
     ride->launch_ns = plan_step_launch_ns(&ride->move);
     ride->kind = network ? TRANSFER_NETWORK : plan_move_kind(graph, &ride->move);
-    (void)resource_structure_width(structure, from, to, &ride->several);
+    ride->several = limits_pair(limits, from, to)->several;
 }
 
 /* ---- resources ---- */
 
-static struct alike_number number_of(const struct resource_step *step)
+static struct alike_number number_of(const struct limit_step *step)
 {
     double half = isnan(step->spread) ? 0 : step->spread * step->bytes_per_s;
     bool unknown = isnan(step->spread) && isnan(step->low);
@@ -136,9 +136,9 @@ static struct alike_number number_of(const struct resource_step *step)
 }
 
 /* The same part of another place, with a capacity for the same numbers of transfers. */
-static bool is_one_sort(const struct resource_found *a, const struct resource_found *b)
+static bool is_one_sort(const struct limit *a, const struct limit *b)
 {
-    bool same = a->metric == b->metric && a->has_role && b->has_role &&
+    bool same = a->source == b->source && a->metric == b->metric && a->has_role && b->has_role &&
                 a->role.part == b->role.part && a->role.direction == b->role.direction &&
                 a->step_count == b->step_count && a->is_uneven == b->is_uneven;
     for (size_t i = 0; same && i < a->step_count; i++)
@@ -147,26 +147,26 @@ static bool is_one_sort(const struct resource_found *a, const struct resource_fo
 }
 
 /* Its steps, as those of the one that stands for it among what runs cannot tell from it. */
-static bool take_steps(const struct resource_model *model, size_t f, struct load_resource *ret)
+static bool take_steps(const struct limits *limits, size_t f, struct load_resource *ret)
 {
-    const struct resource_found *found = &model->found[f];
-    struct alike_number *number = calloc(model->found_count, sizeof *number);
-    uint32_t *member = calloc(model->found_count, sizeof *member),
-             *stands = calloc(model->found_count, sizeof *stands);
+    const struct limit *found = &limits->item[f];
+    struct alike_number *number = calloc(limits->count, sizeof *number);
+    uint32_t *member = calloc(limits->count, sizeof *member),
+             *stands = calloc(limits->count, sizeof *stands);
     bool ok = number != NULL && member != NULL && stands != NULL;
     for (size_t i = 0; ok && i < found->step_count; i++) {
         size_t members = 0, own = 0;
-        for (size_t other = 0; other < model->found_count; other++) {
-            if (other != f && !is_one_sort(found, &model->found[other]))
+        for (size_t other = 0; other < limits->count; other++) {
+            if (other != f && !is_one_sort(found, &limits->item[other]))
                 continue;
             own = other == f ? members : own;
-            number[members] = number_of(&model->found[other].step[i]);
+            number[members] = number_of(&limits->item[other].step[i]);
             member[members++] = (uint32_t)other;
         }
         ok = plan_alike_numbers(number, members, stands);
         if (!ok)
             continue;
-        ret->step[i] = model->found[member[stands[own]]].step[i];
+        ret->step[i] = limits->item[member[stands[own]]].step[i];
         if (isnan(ret->step[i].spread))
             ret->step[i].spread = found->step[i].spread;
     }
@@ -177,15 +177,18 @@ static bool take_steps(const struct resource_model *model, size_t f, struct load
 }
 
 /* What the sets of its metric showed. */
-static bool add_found(struct load_table *table, const struct resource_model *model, size_t f)
+static bool add_found(struct load_table *table, const struct limits *limits, size_t f,
+                      uint16_t *ret_index)
 {
-    const struct resource_found *found = &model->found[f];
-    struct load_resource resource = {.step_count = found->step_count, .found = found};
+    const struct limit *found = &limits->item[f];
+    struct load_resource resource = {.step_count = found->step_count, .limit = found};
     snprintf(resource.name, sizeof resource.name, "%s", found->name);
-    if (!take_steps(model, f, &resource))
+    if (!take_steps(limits, f, &resource))
         return false;
-    size_t index;
-    return add_resource(table, &resource, NULL, &index);
+    size_t index = 0;
+    bool ok = add_resource(table, &resource, NULL, &index);
+    *ret_index = (uint16_t)index;
+    return ok;
 }
 
 /* What both directions of a pair get together, measured or as a published bound, where it is less
@@ -223,18 +226,19 @@ static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t
 /* What it carries: no less than what was found of just that part and direction, as it counts here;
  * of a PCIe port as much of what is said as the transfer reaches of its own link. */
 static double width_of(const struct load_table *table, const struct load_ride *ride,
-                       const struct resource_nominal *nominal)
+                       const struct limit *nominal)
 {
-    const struct resource_role *role = &nominal->role;
-    double width = nominal->bytes_per_s;
-    if (role->part == RESOURCE_PCIE_PORT && nominal->seen == 0 && ride->move.stated > 0)
+    const struct limit_role *role = &nominal->role;
+    double width = nominal->step[0].bytes_per_s;
+    bool is_stated = nominal->source == LIMIT_STATED || nominal->source == LIMIT_MEMBER;
+    if (role->part == LIMIT_PCIE_PORT && is_stated && ride->move.stated > 0)
         width *= fmin(ride->move.bytes_per_s / ride->move.stated, 1);
-    for (size_t r = 0; r < table->resource_count && table->resource[r].found != NULL; r++) {
-        const struct resource_found *found = table->resource[r].found;
-        bool same = found->has_role && found->role.part == role->part &&
-                    found->role.place == role->place && found->role.other == role->other &&
-                    found->role.level == role->level &&
-                    (found->role.direction == role->direction || role->direction == RESOURCE_BOTH);
+    for (size_t r = 0; r < table->resource_count; r++) {
+        const struct limit *found = table->resource[r].limit;
+        bool same = found != NULL && found->source == LIMIT_RUNS && found->has_role &&
+                    found->role.part == role->part && found->role.place == role->place &&
+                    found->role.other == role->other && found->role.level == role->level &&
+                    (found->role.direction == role->direction || role->direction == LIMIT_BOTH);
         for (size_t i = 0; same && i < found->step_count; i++)
             width = fmax(width, table->resource[r].step[i].bytes_per_s);
     }
@@ -242,8 +246,8 @@ static double width_of(const struct load_table *table, const struct load_ride *r
 }
 
 /* What stands for something that was not measured: the first transfer that uses it adds it. */
-static bool use_one(struct load_table *table, struct load_ride *ride,
-                    const struct resource_nominal *nominal, uint16_t *known)
+static bool use_one(struct load_table *table, struct load_ride *ride, const struct limit *nominal,
+                    uint16_t *known)
 {
     size_t index = *known;
     if (index == SIM_NO_LIMIT) {
@@ -251,12 +255,12 @@ static bool use_one(struct load_table *table, struct load_ride *ride,
             .step_count = 1,
             .step = {{1, width_of(table, ride, nominal), NAN, NAN, NAN}},
             .is_nominal = true,
-            .nominal = nominal};
+            .limit = nominal};
         snprintf(resource.name, sizeof resource.name, "%s", nominal->name);
-        if (!add_resource(table, &resource, nominal->together, &index))
+        if (!add_resource(table, &resource, nominal->apart, &index))
             return false;
         *known = (uint16_t)index;
-    } else if (nominal->role.part == RESOURCE_PCIE_PORT &&
+    } else if (nominal->role.part == LIMIT_PCIE_PORT &&
                ride->kind != TRANSFER_NETWORK) { /* other transfers may reach more */
         double *width = &table->resource[index].step[0].bytes_per_s;
         *width = fmax(*width, width_of(table, ride, nominal));
@@ -264,63 +268,47 @@ static bool use_one(struct load_table *table, struct load_ride *ride,
     return add_use(table, ride, index);
 }
 
-static bool use_nominal(struct load_table *table, struct load_ride *ride,
-                        const struct resource_structure *structure, uint16_t *known)
-{
-    uint16_t item[RESOURCE_STRUCTURE_USES];
-    size_t count = resource_structure_uses(structure, ride->move.from, ride->move.to, item);
-    for (size_t i = 0; i < count; i++) {
-        const struct resource_nominal *nominal = &structure->item[item[i]];
-        if (nominal->bytes_per_s > 0 && !use_one(table, ride, nominal, &known[item[i]]))
-            return false;
-    }
-    return true;
-}
-
 static bool list_uses_of(struct load_table *table, struct load_ride *ride,
-                         const struct resource_model *model, uint16_t both, uint16_t *known)
+                         const struct limits *limits, uint16_t both, uint16_t *known)
 {
-    const struct graph *graph = table->snap->graph;
     const struct move *move = &ride->move;
     const char *axes = move->rate != NULL ? values_axes(table->snap->values, move->rate) : "";
     ride->use = (uint32_t)table->use_count;
     if (ride->known == LOAD_NOTHING)
         return true;
-    for (size_t r = 0; r < model->found_count; r++)
-        if (transfer_kind_of(model->found[r].metric) == ride->kind &&
-            resource_model_uses(graph, &model->found[r], model->found[r].metric, move->from,
-                                move->to, axes) &&
-            !add_use(table, ride, r))
+    uint16_t item[LIMITS_USES_MAX];
+    size_t count = limits_of(limits, ride->kind, move->from, move->to, axes, item), i = 0;
+    for (; i < count && limits->item[item[i]].source == LIMIT_RUNS; i++)
+        if (!add_use(table, ride, known[item[i]]))
             return false;
-    if ((both != SIM_NO_LIMIT && !add_use(table, ride, both)) ||
-        !use_nominal(table, ride, model->structure, known))
+    if (both != SIM_NO_LIMIT && !add_use(table, ride, both))
         return false;
-    for (size_t r = 0; r < model->found_count; r++)
-        if (resource_model_mixes(graph, model, r, ride->kind, move->from, move->to) &&
-            !use_one(table, ride, &model->mixed[r], &known[model->structure->count + r]))
+    for (; i < count; i++)
+        if (!use_one(table, ride, &limits->item[item[i]], &known[item[i]]))
             return false;
     return true;
 }
 
 /* Transfers with nics last: of these only links are known, which say nothing of what others reach.
  */
-static bool list_uses(struct load_table *table, const struct resource_model *model,
-                      const uint16_t *both, uint16_t *known)
+static bool list_uses(struct load_table *table, const struct limits *limits, const uint16_t *both,
+                      uint16_t *known)
 {
     size_t rides = 2 * table->place_count * table->place_count;
     bool ok = true;
     for (int nics = 0; nics <= 1; nics++)
         for (size_t i = 0; i < rides && ok; i++)
             if ((table->ride[i].kind == TRANSFER_NETWORK) == (nics == 1))
-                ok = list_uses_of(table, &table->ride[i], model, both[i], known);
+                ok = list_uses_of(table, &table->ride[i], limits, both[i], known);
     return ok;
 }
 
-static bool add_all(struct load_table *table, const struct resource_model *model, uint16_t *both)
+static bool add_all(struct load_table *table, const struct limits *limits, uint16_t *both,
+                    uint16_t *known)
 {
     size_t places = table->place_count;
-    for (size_t i = 0; i < model->found_count; i++)
-        if (!add_found(table, model, i))
+    for (size_t i = 0; i < limits->count; i++)
+        if (limits->item[i].source == LIMIT_RUNS && !add_found(table, limits, i, &known[i]))
             return false;
     for (size_t by = 0; by < 2; by++)
         for (size_t a = 0; a < places; a++)
@@ -333,16 +321,16 @@ static bool add_all(struct load_table *table, const struct resource_model *model
     return true;
 }
 
-static bool find_resources(struct load_table *table, const struct resource_model *model)
+static bool find_resources(struct load_table *table, const struct limits *limits)
 {
-    size_t rides = 2 * table->place_count * table->place_count,
-           items = model->structure->count + model->found_count;
+    size_t rides = 2 * table->place_count * table->place_count, items = limits->count;
     uint16_t *both = calloc(rides + items + 1, sizeof *both);
     if (both == NULL)
         return false;
     for (size_t i = 0; i < rides + items; i++)
         both[i] = SIM_NO_LIMIT;
-    bool ok = add_all(table, model, both) && list_uses(table, model, both, both + rides);
+    bool ok =
+        add_all(table, limits, both, both + rides) && list_uses(table, limits, both, both + rides);
     free(both);
     return ok;
 }
@@ -351,12 +339,12 @@ static bool make_limits(struct load_table *table)
 {
     size_t count = table->resource_count;
     table->limit = calloc(count + 1, sizeof *table->limit);
-    table->step = calloc(count * RESOURCE_STEPS_MAX + 1, sizeof *table->step);
+    table->step = calloc(count * LIMIT_STEPS_MAX + 1, sizeof *table->step);
     if (table->limit == NULL || table->step == NULL)
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct load_resource *resource = &table->resource[i];
-        struct sim_step *step = &table->step[i * RESOURCE_STEPS_MAX];
+        struct sim_step *step = &table->step[i * LIMIT_STEPS_MAX];
         for (size_t s = 0; s < resource->step_count; s++)
             step[s] = (struct sim_step){resource->step[s].flows, resource->step[s].bytes_per_s};
         table->limit[i] = (struct sim_limit){step, resource->step_count};
@@ -366,7 +354,7 @@ static bool make_limits(struct load_table *table)
 
 bool plan_load_table_fill(struct load_table *table, const place_id *places)
 {
-    const struct resource_model *model = table->snap->derived.resources;
+    const struct limits *limits = table->snap->derived.limits;
     table->place = calloc(table->place_count + 1, sizeof *table->place);
     table->ride = calloc(2 * table->place_count * table->place_count + 1, sizeof *table->ride);
     table->pairs = table->snap->derived.pairs;
@@ -377,8 +365,8 @@ bool plan_load_table_fill(struct load_table *table, const place_id *places)
     for (size_t a = 0; a < table->place_count; a++)
         for (size_t b = 0; b < table->place_count; b++)
             for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL; by++)
-                find_ride(table, model->structure, (enum move_by)by, a, b);
-    return find_resources(table, model) && make_limits(table);
+                find_ride(table, limits, (enum move_by)by, a, b);
+    return find_resources(table, limits) && make_limits(table);
 }
 
 void plan_load_table_empty(struct load_table *table)

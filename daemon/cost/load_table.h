@@ -36,7 +36,7 @@ struct load_table {
     struct load_ride *ride; /* by mechanism, from, to */
     struct load_resource *resource;
     struct sim_limit *limit; /* the same as numbers */
-    struct sim_step *step;   /* of these, RESOURCE_STEPS_MAX each */
+    struct sim_step *step;   /* of these, LIMIT_STEPS_MAX each */
     size_t resource_count, resource_room;
     uint16_t *use;
     size_t use_count, use_room, most_uses;

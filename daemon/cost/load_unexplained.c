@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-#include "cost/resource_model.h"
+#include "cost/limits.h"
+#include "cost/policy.h"
 
 /* The step's transfer that the set's flow is; count: none. */
 static size_t find_flow(const struct load_scratch *scratch, size_t count, unsigned kind,
@@ -48,13 +49,13 @@ static bool has_flow(const struct set *set, const struct common *common,
 }
 
 /* Whether just those flows were measured together as well, and are explained. */
-static bool is_known_apart(const struct resource_model *model, const struct sets *sets,
+static bool is_known_apart(const struct limits *limits, const struct sets *sets,
                            const struct set *set, const struct common *common)
 {
-    for (size_t s = 0; s < model->set_count; s++) {
+    for (size_t s = 0; s < limits->run_count; s++) {
         const struct set *other = &sets->item[s];
         bool same = other->metric == set->metric && other->flow_count == common->count &&
-                    model->set[s].is_reproduced;
+                    limits->run[s].is_reproduced;
         for (size_t i = 0; i < other->flow_count && same; i++)
             same = has_flow(set, common, &other->flow[i]);
         if (same)
@@ -64,31 +65,31 @@ static bool is_known_apart(const struct resource_model *model, const struct sets
 }
 
 /* Whether all flows get together what is expected, though not each of them. */
-static bool is_uneven(const struct set *set, const struct resource_set *explained)
+static bool is_uneven(const struct set *set, const struct limits_run *explained)
 {
     double got = 0, expected = 0;
     for (size_t i = 0; i < set->flow_count; i++) {
         got += set->flow[i].bytes_per_s;
         expected += explained->predicted[i];
     }
-    return fabs(expected - got) <= RESOURCE_TOLERANCE * got;
+    return fabs(expected - got) <= POLICY_SIMILAR * got;
 }
 
 size_t plan_load_unexplained(const struct load_table *table, const struct load_flow *flows,
                              size_t count, const struct load_scratch *scratch, bool uneven,
                              size_t first)
 {
-    const struct resource_model *model = table->snap->derived.resources;
+    const struct limits *limits = table->snap->derived.limits;
     const struct sets *sets = table->snap->sets;
-    for (size_t s = first; sets != NULL && s < model->set_count; s++) {
+    for (size_t s = first; sets != NULL && s < limits->run_count; s++) {
         const struct set *set = &sets->item[s];
-        if (model->set[s].predicted == NULL || model->set[s].is_reproduced ||
-            is_uneven(set, &model->set[s]) != uneven)
+        if (limits->run[s].predicted == NULL || limits->run[s].is_reproduced ||
+            is_uneven(set, &limits->run[s]) != uneven)
             continue;
         struct common common = common_of(set, flows, count, scratch);
         bool is_whole = common.count == set->flow_count;
         if (common.count > common.seen &&
-            (is_whole || (common.count > 1 && !is_known_apart(model, sets, set, &common))))
+            (is_whole || (common.count > 1 && !is_known_apart(limits, sets, set, &common))))
             return s;
     }
     return LOAD_NO_SET;

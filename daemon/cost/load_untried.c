@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cost/resource_model.h"
+#include "cost/limits.h"
+#include "cost/policy.h"
 
 /* What is looked for. open: by two flows, the lower first, whether nothing says what they get
  * together. */
@@ -19,9 +20,9 @@ struct looking {
 static bool is_over_host(const struct looking *looking, size_t i)
 {
     const struct load_ride *ride = looking->scratch->ride[i];
-    const struct resource_model *model = looking->table->snap->derived.resources;
+    const struct limits *limits = looking->table->snap->derived.limits;
     return ride != NULL && looking->flow[i].bytes > 0 &&
-           resource_structure_is_over_host(model->structure, ride->move.from, ride->move.to);
+           limits_pair(limits, ride->move.from, ride->move.to)->over_host;
 }
 
 /* Those from one gpu to one other are one behind the other. */
@@ -51,7 +52,8 @@ static bool share_what_was_measured(const struct looking *looking, size_t i, siz
     bool found = are_both(looking, i, j);
     for (size_t x = 0; x < a->use_count; x++)
         for (size_t y = 0; y < b->use_count && !found; y++)
-            found = use[x] == other[y] && table->resource[use[x]].found != NULL;
+            found = use[x] == other[y] && table->resource[use[x]].limit != NULL &&
+                    !table->resource[use[x]].is_nominal;
     return found;
 }
 
@@ -94,9 +96,8 @@ struct users {
     double bytes_per_s;
 };
 
-static struct users users_of(const struct looking *looking,
-                             const struct resource_structure *structure,
-                             const struct resource_role *role)
+static struct users users_of(const struct looking *looking, const struct limits *limits,
+                             const struct limit *limit)
 {
     struct users users = {0, 0};
     for (size_t i = 0; i < looking->count; i++) {
@@ -105,8 +106,7 @@ static struct users users_of(const struct looking *looking,
         bool is_peer = ride != NULL &&
                        (ride->kind & (TRANSFER_PEER_ENGINE | TRANSFER_PEER_KERNEL)) != 0 &&
                        flow->bytes > 0;
-        if (!is_peer || !resource_structure_has(structure, structure->graph, role, ride->move.from,
-                                                ride->move.to))
+        if (!is_peer || !limits_uses(limits, limit, ride->move.from, ride->move.to, ""))
             continue;
         users.count++;
         users.bytes_per_s +=
@@ -116,16 +116,16 @@ static struct users users_of(const struct looking *looking,
 }
 
 /* What joins two packages, of which nothing is known but that less, in one set, did not fill it. */
-static void find_between(const struct looking *looking, const struct resource_structure *structure,
+static void find_between(const struct looking *looking, const struct limits *limits,
                          struct load_untried *ret)
 {
-    for (size_t i = 0; i < structure->count && !ret->is_any; i++) {
-        const struct resource_nominal *item = &structure->item[i];
-        if (item->role.part != RESOURCE_LINK || item->bytes_per_s > 0 || item->is_measured)
+    for (size_t i = 0; i < limits->count && !ret->is_any; i++) {
+        const struct limit *item = &limits->item[i];
+        if (item->source != LIMIT_STATED || item->role.part != LIMIT_LINK || item->step_count > 0 ||
+            graph_place(limits->graph, item->role.place)->kind == PLACE_GPU)
             continue;
-        struct users users = users_of(looking, structure, &item->role);
-        ret->is_any =
-            users.count > 1 && users.bytes_per_s > item->carried * (1 + RESOURCE_TOLERANCE);
+        struct users users = users_of(looking, limits, item);
+        ret->is_any = users.count > 1 && users.bytes_per_s > item->carried * (1 + POLICY_SIMILAR);
         ret->between = ret->is_any ? item : NULL;
         ret->users = users.count;
     }
@@ -134,7 +134,7 @@ static void find_between(const struct looking *looking, const struct resource_st
 struct load_untried plan_load_untried(const struct load_table *table, const struct load_flow *flows,
                                       size_t count, const struct load_scratch *scratch)
 {
-    const struct resource_model *model = table->snap->derived.resources;
+    const struct limits *limits = table->snap->derived.limits;
     const struct sets *sets = table->snap->sets;
     struct looking looking = {
         table, flows, count, scratch, calloc(count * count + 1, sizeof *looking.open), 0};
@@ -150,8 +150,8 @@ struct load_untried plan_load_untried(const struct load_table *table, const stru
         first++;
     if (looking.left > 0)
         untried = (struct load_untried){.is_any = true, .flow = {first / count, first % count}};
-    else if (model != NULL)
-        find_between(&looking, model->structure, &untried);
+    else if (limits != NULL)
+        find_between(&looking, limits, &untried);
     free(looking.open);
     return untried;
 }

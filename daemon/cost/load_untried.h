@@ -14,7 +14,7 @@ struct load_untried {
     /* of the step: two that meet; the same one twice: out of memory */
     size_t flow[2];
     /* of the snapshot: what joins two packages; NULL it is flow */
-    const struct resource_nominal *between;
+    const struct limit *between;
     size_t users; /* transfers of the step through that */
 };
 

@@ -6,9 +6,8 @@
 
 #include "cost/doubt.h"
 #include "cost/evidence.h"
+#include "cost/limits.h"
 #include "cost/load_unexplained.h"
-#include "cost/resource_model.h"
-#include "cost/resource_rate.h"
 #include "node/reasons.h"
 
 #define UNEXPLAINED_MAX 3  /* sets that are named */
@@ -82,7 +81,7 @@ static size_t count_guessed(const struct asked *asked, size_t *ret_first)
         const struct load_resource *shared =
             at != SIM_NO_LIMIT ? &asked->table->resource[at] : NULL;
         if (ride != NULL && ride->several && shared != NULL && shared->is_nominal &&
-            shared->nominal->role.part == RESOURCE_LINK)
+            shared->limit->role.part == LIMIT_LINK)
             *ret_first = count++ == 0 ? i : *ret_first;
     }
     return count;
@@ -223,44 +222,44 @@ struct stated {
 #define WHOSE_SIZE 128
 
 /* Where a capacity is from. */
-static const char *whose(const struct asked *asked, const struct resource_nominal *nominal,
+static const char *whose(const struct asked *asked, const struct limit *limit,
                          char text[WHOSE_SIZE])
 {
     const struct graph *graph = asked->table->snap->graph;
-    if (nominal->is_measured)
+    if (limit->source == LIMIT_OTHER_RUNS)
         return "as others were measured to get";
-    if (nominal->seen > 1) {
-        snprintf(text, WHOSE_SIZE, "as %u were seen to get together", nominal->seen);
+    if (limit->source == LIMIT_CARRIED && limit->carried_by > 1) {
+        snprintf(text, WHOSE_SIZE, "as %u were seen to get together", limit->carried_by);
         return text;
     }
-    if (nominal->seen == 1 &&
-        (nominal->role.part == RESOURCE_HOST_PORT || nominal->role.part == RESOURCE_PCIE_PORT))
+    if (limit->source == LIMIT_CARRIED &&
+        (limit->role.part == LIMIT_HOST_PORT || limit->role.part == LIMIT_PCIE_PORT))
         return "what one gets";
-    if (nominal->seen == 1) {
+    if (limit->source == LIMIT_CARRIED) {
         snprintf(text, WHOSE_SIZE, "as %.40s to %.40s was seen to get",
-                 graph_place(graph, nominal->seen_from)->name,
-                 graph_place(graph, nominal->seen_to)->name);
+                 graph_place(graph, limit->carried_from)->name,
+                 graph_place(graph, limit->carried_to)->name);
         return text;
     }
-    bool is_wider;
-    if (nominal->role.part == RESOURCE_PCIE_PORT)
-        return resource_rate_pcie_port(graph, nominal->role.place, nominal->role.level, &is_wider) >
-                           0 &&
-                       is_wider
-                   ? "as links reach of what is said of it"
-                   : "as one of its gpus gets";
-    if (nominal->is_memory)
+    switch (limit->source) {
+    case LIMIT_MEMBER:
+        return "as one of its gpus gets";
+    case LIMIT_COMMON:
         return "as copies within that memory can";
-    return nominal->cores != NULL                  ? "as cores are known to get"
-           : nominal->role.part == RESOURCE_MEMORY ? "the most that is known of it"
+    case LIMIT_CORES:
+        return "as cores are known to get";
+    default:
+        return limit->role.part == LIMIT_PCIE_PORT ? "as links reach of what is said of it"
+               : limit->role.part == LIMIT_MEMORY  ? "the most that is known of it"
                                                    : "as is said of it";
+    }
 }
 
 /* Whether the same is to be said of both, but for their names. */
 static bool is_same_stated(const struct asked *asked, const struct stated *a,
                            const struct stated *b)
 {
-    const struct resource_nominal *x = a->resource->nominal, *y = b->resource->nominal;
+    const struct limit *x = a->resource->limit, *y = b->resource->limit;
     char one[WHOSE_SIZE], other[WHOSE_SIZE];
     return x->role.part == y->role.part &&
            strcmp(whose(asked, x, one), whose(asked, y, other)) == 0 &&
@@ -275,7 +274,7 @@ static void warn_of_stated(const struct asked *asked, const struct stated *state
     unsigned kinds = stated->kinds;
     double rate = shared->step[0].bytes_per_s / 1e9;
     char more[40] = "", text[WHOSE_SIZE];
-    const char *from = whose(asked, shared->nominal, text);
+    const char *from = whose(asked, shared->limit, text);
     if (alike > 0)
         snprintf(more, sizeof more, " (and %zu alike)", alike);
     if ((kinds & (kinds - 1)) != 0)
@@ -350,7 +349,7 @@ static void warn_of_kinds(const struct asked *asked)
 }
 
 /* The smallest set that shows it, rather one with this very transfer. */
-static const struct set *find_set(const struct asked *asked, const struct resource_found *found,
+static const struct set *find_set(const struct asked *asked, const struct limit *found,
                                   const struct move *move)
 {
     const struct snapshot *snap = asked->table->snap;
@@ -362,8 +361,8 @@ static const struct set *find_set(const struct asked *asked, const struct resour
         bool has = false;
         for (size_t i = 0; set->metric == found->metric && i < set->flow_count; i++) {
             const struct set_flow *flow = &set->flow[i];
-            bool is_user = resource_model_uses(snap->graph, found, set->metric, flow->from,
-                                               flow->to, flow->axes);
+            bool is_user =
+                limits_uses(snap->derived.limits, found, flow->from, flow->to, flow->axes);
             users += is_user;
             has = has || (is_user && flow->from == move->from && flow->to == move->to);
         }
@@ -390,14 +389,14 @@ static bool cite_shared(const struct asked *asked, size_t i, struct evidence *ev
         return true;
     if (shared->value != NULL)
         return evidence_add(evidence, start, shared->value);
-    const struct set *set = find_set(asked, shared->found, &ride->move);
+    const struct set *set = find_set(asked, shared->limit, &ride->move);
     return set == NULL || evidence_add_set(evidence, start, set);
 }
 
 /* ---- what is not explained ---- */
 
 /* The flow of a set that is farthest from what is expected. */
-static size_t farthest(const struct set *set, const struct resource_set *explained)
+static size_t farthest(const struct set *set, const struct limits_run *explained)
 {
     size_t most = 0;
     for (size_t i = 1; i < set->flow_count; i++)
@@ -412,12 +411,12 @@ static size_t farthest(const struct set *set, const struct resource_set *explain
 static void warn_of_unexplained(const struct asked *asked, bool uneven)
 {
     const struct snapshot *snap = asked->table->snap;
-    const struct resource_model *model = snap->derived.resources;
+    const struct limits *limits = snap->derived.limits;
     size_t s =
         plan_load_unexplained(asked->table, asked->flow, asked->count, asked->scratch, uneven, 0);
     for (size_t named = 0; named < UNEXPLAINED_MAX && s != LOAD_NO_SET; named++) {
         const struct set *set = &snap->sets->item[s];
-        size_t most = farthest(set, &model->set[s]);
+        size_t most = farthest(set, &limits->run[s]);
         char text[80] = "";
         for (size_t i = 0; i < set->flow_count; i++) {
             size_t length = strlen(text);
@@ -430,7 +429,7 @@ static void warn_of_unexplained(const struct asked *asked, bool uneven)
                      uneven ? "is explained in all, but not what each got" : "is not explained",
                      graph_place(snap->graph, set->flow[most].from)->name,
                      graph_place(snap->graph, set->flow[most].to)->name,
-                     set->flow[most].bytes_per_s / 1e9, model->set[s].predicted[most] / 1e9);
+                     set->flow[most].bytes_per_s / 1e9, limits->run[s].predicted[most] / 1e9);
         s = plan_load_unexplained(asked->table, asked->flow, asked->count, asked->scratch, uneven,
                                   s + 1);
     }

@@ -7,7 +7,7 @@
 #include "cost/ends.h"
 #include "cost/evidence.h"
 #include "cost/like.h"
-#include "cost/resource_model.h"
+#include "cost/limits.h"
 #include "node/spread.h"
 
 static bool is_memory(const struct graph *graph, place_id id)
@@ -81,7 +81,7 @@ static void consider(const struct snapshot *snap, enum metric metric, const char
     const struct value *v = values_find(snap->values, metric, move->from, move->to, axes);
     if ((v == NULL || v->source == VALUE_NOMINAL) && *axes == '\0') {
         const struct value *alone =
-            resource_model_alone(snap->derived.resources, metric, move->from, move->to);
+            limits_alone(snap->derived.limits, metric, move->from, move->to);
         v = alone != NULL ? alone : v;
     }
     if (v == NULL || !(v->value > 0) || !goes_before(v, move->rate))
@@ -90,7 +90,7 @@ static void consider(const struct snapshot *snap, enum metric metric, const char
     if (own == NULL && move->curve != NULL && v->value < BLIND_WORTH * move->bytes_per_s)
         return;
     const struct agreement *alike =
-        agree_of(snap->derived.resources->agree, transfer_kind_of(metric));
+        agreement_of(snap->derived.limits->agree, transfer_kind_of(metric));
     move->rate = v;
     move->one = alike != NULL ? alike->one : 0;
     move->driver = driver;
@@ -190,7 +190,7 @@ static bool look(const struct snapshot *snap, place_id from, place_id to, enum m
         consider_setting(snap, METRIC_HOST_GPU_COPY_ENGINE, "sdma=off", &move);
         consider_setting(snap, METRIC_HOST_GPU_KERNEL, "xnack=on", &move);
     }
-    move.drift = agree_of(snap->derived.resources->agree, plan_move_kind(graph, &move));
+    move.drift = agreement_of(snap->derived.limits->agree, plan_move_kind(graph, &move));
     *ret = move;
     return true;
 }
@@ -223,9 +223,9 @@ bool plan_move_find(const struct snapshot *snap, place_id from, place_id to, enu
     if (!look(snap, from, to, by, &move))
         return false;
     if (move.rate == NULL) {
-        const struct resource_structure *structure = snap->derived.resources->structure;
-        move.bytes_per_s = resource_structure_width(structure, from, to, NULL);
-        move.most = resource_structure_cores(structure, from, to);
+        const struct limits_pair *pair = limits_pair(snap->derived.limits, from, to);
+        move.bytes_per_s = pair->bytes_per_s;
+        move.most = pair->cores;
         bound_engine(snap->graph, &move);
     }
     if (!(move.bytes_per_s > 0) || isinf(move.bytes_per_s))
@@ -268,7 +268,7 @@ void plan_move_why_not(const struct snapshot *snap, place_id from, place_id to,
                        char text[MOVE_WHY_SIZE])
 {
     const struct graph *graph = snap->graph;
-    uint32_t link = resource_structure_unstated(snap->derived.resources->structure, from, to);
+    uint32_t link = limits_pair(snap->derived.limits, from, to)->unstated;
     *text = '\0';
     if (graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU &&
         plan_ends_vendors_differ(graph, from, to))

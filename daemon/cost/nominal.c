@@ -23,12 +23,13 @@ static bool is_peer(const struct graph *graph, const struct move *move)
 
 /* A measured one goes before a published one, whose part is negative until then. */
 void plan_nominal_note(struct plan_nominal *nominal, const struct graph *graph,
-                       const struct resource_structure *structure, const struct move *move)
+                       const struct limits *limits, const struct move *move)
 {
     enum link_kind kind;
-    double width = resource_structure_width(structure, move->from, move->to, NULL);
+    const struct limits_pair *pair = limits_pair(limits, move->from, move->to);
+    double width = pair->bytes_per_s;
     if (move->rate == NULL || move->rate->source == VALUE_NOMINAL || !(width > 0) ||
-        !resource_structure_kind(structure, move->from, move->to, &kind))
+        !limits_link_kind(limits, pair, &kind))
         return;
     double *its = &nominal->reached[move->by][is_peer(graph, move)][kind],
            part = fmin(move->bytes_per_s / width, 1);
@@ -39,12 +40,13 @@ void plan_nominal_note(struct plan_nominal *nominal, const struct graph *graph,
 }
 
 void plan_nominal_scale(const struct plan_nominal *nominal, const struct graph *graph,
-                        const struct resource_structure *structure, struct move *move)
+                        const struct limits *limits, struct move *move)
 {
     enum link_kind kind;
-    double width = resource_structure_width(structure, move->from, move->to, NULL);
+    const struct limits_pair *pair = limits_pair(limits, move->from, move->to);
+    double width = pair->bytes_per_s;
     if (move->rate != NULL || move->most != NULL || !(width > 0) ||
-        !resource_structure_kind(structure, move->from, move->to, &kind))
+        !limits_link_kind(limits, pair, &kind))
         return;
     bool peer = is_peer(graph, move);
     double its = fabs(nominal->reached[move->by][peer][kind]),

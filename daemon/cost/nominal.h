@@ -6,8 +6,8 @@
  * small table has for the kind of link, with its source. Constant once made; any thread.
  */
 #pragma once
+#include "cost/limits.h"
 #include "cost/move.h"
-#include "cost/resource_structure.h"
 
 struct plan_nominal {
     /* by mechanism, and whether it is between gpus: of 1; 0 nothing is known */
@@ -16,8 +16,8 @@ struct plan_nominal {
 
 /* Takes what is known of a transfer, which has a rate. */
 void plan_nominal_note(struct plan_nominal *nominal, const struct graph *graph,
-                       const struct resource_structure *structure, const struct move *move);
+                       const struct limits *limits, const struct move *move);
 
 /* Scales the rate of a transfer of which only links tell (move->stated). */
 void plan_nominal_scale(const struct plan_nominal *nominal, const struct graph *graph,
-                        const struct resource_structure *structure, struct move *move);
+                        const struct limits *limits, struct move *move);

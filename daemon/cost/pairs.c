@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "cost/ends.h"
+#include "cost/limits.h"
 #include "cost/nominal.h"
 #include "cost/pairs_alike.h"
 #include "cost/published_bound.h"
-#include "cost/resource_model.h"
 #include "cost/step.h"
 #include "node/gpu.h"
 
@@ -29,7 +29,7 @@ struct plan_pairs {
      * known */
     const struct value **most;
     struct pair *item;
-    const struct resource_model *model; /* of the snapshot */
+    const struct limits *limits; /* of the snapshot */
     struct plan_nominal nominal;
     double lane_bytes_per_s[64 * LANES_WORDS];
 };
@@ -109,39 +109,34 @@ static bool take(const struct snapshot *snap, const struct move *move, struct pa
 
 /* Whether a transfer uses what concurrent runs showed. What kernels and copy engines get together
  * from or to the host was never measured: both count as sharing what either does. */
-static bool uses(const struct snapshot *snap, const struct move *move,
-                 const struct resource_found *found)
+static bool uses(const struct snapshot *snap, const struct move *move, const struct limit *limit)
 {
-    unsigned kind = plan_move_kind(snap->graph, move), its = transfer_kind_of(found->metric),
+    unsigned kind = plan_move_kind(snap->graph, move), its = transfer_kind_of(limit->metric),
              host = TRANSFER_HOST_ENGINE | TRANSFER_HOST_KERNEL;
-    if (its == kind)
-        return resource_model_uses(snap->graph, found, found->metric, move->from, move->to,
-                                   values_axes(snap->values, move->rate));
-    return (its & host) != 0 && (kind & host) != 0 && found->has_role &&
-           resource_structure_has(found->structure, snap->graph, &found->role, move->from,
-                                  move->to);
+    return (its == kind || ((its & host) != 0 && (kind & host) != 0 && limit->has_role)) &&
+           limits_uses(snap->derived.limits, limit, move->from, move->to,
+                       values_axes(snap->values, move->rate));
 }
 
 /* Host memory of which no sets show what it carries: what the cores get of it, or what is stated.
  * Sets of fewer transfers by engine than would be held up say nothing. */
-static void add_stated(const struct resource_model *model, struct pair *pair)
+static void add_stated(const struct limits *limits, struct pair *pair)
 {
-    uint16_t use[RESOURCE_STRUCTURE_USES];
-    size_t count = resource_structure_uses(model->structure, pair->move.from, pair->move.to, use);
+    uint16_t use[LIMITS_USES_MAX];
+    size_t count = limits_of(limits, TRANSFER_HOST_ENGINE, pair->move.from, pair->move.to, "", use);
     for (size_t u = 0; u < count && !pair->is_peer; u++) {
-        const struct resource_nominal *item = &model->structure->item[use[u]];
-        bool is_told = item->together[transfer_kind_index(TRANSFER_HOST_ENGINE)] == UINT_MAX;
-        if (item->role.part == RESOURCE_MEMORY && item->bytes_per_s > 0 && !is_told &&
+        const struct limit *limit = &limits->item[use[u]];
+        bool is_told = limit->apart[transfer_kind_index(TRANSFER_HOST_ENGINE)] == UINT_MAX;
+        if (limit->source != LIMIT_RUNS && limit->role.part == LIMIT_MEMORY && !is_told &&
             pair->limit_count < PAIRS_LIMITS_MAX)
-            pair->limit[pair->limit_count++] = (uint16_t)(model->found_count + use[u]);
+            pair->limit[pair->limit_count++] = use[u];
     }
 }
 
-static void find_limits(const struct snapshot *snap, const struct resource_model *model,
-                        struct pair *pair)
+static void find_limits(const struct snapshot *snap, const struct limits *limits, struct pair *pair)
 {
-    for (size_t r = 0; r < model->found_count; r++) {
-        if (!uses(snap, &pair->move, &model->found[r]))
+    for (size_t r = 0; r < limits->count; r++) {
+        if (limits->item[r].source != LIMIT_RUNS || !uses(snap, &pair->move, &limits->item[r]))
             continue;
         if (pair->limit_count == PAIRS_LIMITS_MAX) {
             pair->lanes = &unknown_lanes;
@@ -149,7 +144,7 @@ static void find_limits(const struct snapshot *snap, const struct resource_model
         }
         pair->limit[pair->limit_count++] = (uint16_t)r;
     }
-    add_stated(model, pair);
+    add_stated(limits, pair);
 }
 
 /* A lane carries what was seen to go over it, which may be less than what it is said to. */
@@ -344,8 +339,8 @@ static struct plan_pairs *fill(const struct snapshot *snap, const place_id *memo
         pairs->passes[m] = graph_place(graph, memory[m])->kind == PLACE_GPU ||
                            plan_ends_gpu_of(graph, memory[m]) == PLACE_NONE;
     }
-    const struct resource_model *model = snap->derived.resources;
-    pairs->model = model;
+    const struct limits *limits = snap->derived.limits;
+    pairs->limits = limits;
     for (size_t i = 0; i < found; i++) {
         struct pair *pair = &pairs->item[i];
         if (!take(snap, &moves[i], pair)) {
@@ -355,8 +350,8 @@ static struct plan_pairs *fill(const struct snapshot *snap, const place_id *memo
         pair->lanes = &pairs->lanes[(size_t)pairs->number[moves[i].from] * count +
                                     (size_t)pairs->number[moves[i].to]];
         raise_lanes(pairs, pair);
-        plan_nominal_note(&pairs->nominal, graph, model->structure, &pair->move);
-        find_limits(snap, model, pair);
+        plan_nominal_note(&pairs->nominal, graph, limits, &pair->move);
+        find_limits(snap, limits, pair);
     }
     guess_both(pairs);
     if (!plan_pairs_alike(snap, pairs->item, found)) {
@@ -427,17 +422,15 @@ double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane)
 
 struct pair_limit plan_pairs_limit(const struct plan_pairs *pairs, uint16_t limit)
 {
-    const struct resource_model *model = pairs->model;
-    if (limit < model->found_count)
-        return (struct pair_limit){.name = model->found[limit].name,
-                                   .step = model->found[limit].step,
-                                   .step_count = model->found[limit].step_count};
-    const struct resource_nominal *item = &model->structure->item[limit - model->found_count];
-    unsigned together = item->together[transfer_kind_index(TRANSFER_HOST_ENGINE)];
-    return (struct pair_limit){.name = item->name,
-                               .stated = item->bytes_per_s,
+    const struct limit *its = &pairs->limits->item[limit];
+    if (its->source == LIMIT_RUNS)
+        return (struct pair_limit){
+            .name = its->name, .step = its->step, .step_count = its->step_count};
+    unsigned together = its->apart[transfer_kind_index(TRANSFER_HOST_ENGINE)];
+    return (struct pair_limit){.name = its->name,
+                               .stated = its->step[0].bytes_per_s,
                                .stated_from = together > 1 ? together + 1 : 2,
-                               .is_both = item->role.direction == RESOURCE_BOTH};
+                               .is_both = its->role.direction == LIMIT_BOTH};
 }
 
 /* One end of a transfer. */
@@ -585,7 +578,7 @@ bool plan_pairs_move(const struct snapshot *snap, const struct plan_pairs *pairs
         is_known = at_from != NULL || at_to != NULL;
     }
     if (!is_own)
-        plan_nominal_scale(&pairs->nominal, snap->graph, pairs->model->structure, &move);
+        plan_nominal_scale(&pairs->nominal, snap->graph, pairs->limits, &move);
     published_bound_apply(snap, &move);
     *ret = move;
     return true;

@@ -6,8 +6,8 @@
  */
 #pragma once
 #include "cost/lanes.h"
+#include "cost/limits.h"
 #include "cost/move.h"
-#include "cost/resource_model.h"
 
 #define PAIRS_CHUNK_LEAST 65536 /* pieces are powers of two from here on */
 #define PAIRS_CHUNKS      15    /* up to 1 GiB */
@@ -77,7 +77,7 @@ double plan_pairs_lane(const struct plan_pairs *pairs, size_t lane);
  * or, where none did, what is known of it otherwise. */
 struct pair_limit {
     const char *name; /* of the snapshot's resources, as step is */
-    const struct resource_step *step;
+    const struct limit_step *step;
     size_t step_count;
     double stated;        /* bytes per second; 0: step says */
     unsigned stated_from; /* so many users share it */

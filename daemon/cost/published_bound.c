@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cost/resource_model.h"
+#include "cost/limits.h"
 
 static bool is_gpu(const struct graph *graph, place_id id)
 {
@@ -10,14 +10,13 @@ static bool is_gpu(const struct graph *graph, place_id id)
 }
 
 /* Whether links of one kind, that are said to carry as much, join both pairs. */
-static bool is_like(const struct resource_structure *structure, const struct move *move,
-                    const struct value *v)
+static bool is_like(const struct limits *limits, const struct move *move, const struct value *v)
 {
     enum link_kind its, other;
-    return resource_structure_kind(structure, move->from, move->to, &its) &&
-           resource_structure_kind(structure, v->from, v->to, &other) && its == other &&
-           resource_structure_width(structure, move->from, move->to, NULL) ==
-               resource_structure_width(structure, v->from, v->to, NULL);
+    const struct limits_pair *a = limits_pair(limits, move->from, move->to),
+                             *b = limits_pair(limits, v->from, v->to);
+    return limits_link_kind(limits, a, &its) && limits_link_kind(limits, b, &other) &&
+           its == other && a->bytes_per_s == b->bytes_per_s;
 }
 
 const struct value *published_bound_access(const struct snapshot *snap, place_id by,
@@ -49,7 +48,7 @@ const struct value *published_bound_together(const struct snapshot *snap, const 
     const struct value *v, *like = NULL;
     if (move->by != MOVE_KERNEL || !is_gpu(graph, move->from) || !is_gpu(graph, move->to))
         return NULL;
-    const struct resource_model *model = snap->derived.resources;
+    const struct limits *limits = snap->derived.limits;
     size_t n = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &v);
     for (; n > 0; v++, n--) {
         if (v->source != VALUE_PUBLISHED || !(v->value > 0) || v->from == v->to ||
@@ -59,7 +58,7 @@ const struct value *published_bound_together(const struct snapshot *snap, const 
         if ((v->from == move->from && v->to == move->to) ||
             (v->from == move->to && v->to == move->from))
             return v;
-        if (model != NULL && is_like(model->structure, move, v))
+        if (limits != NULL && is_like(limits, move, v))
             like = v;
     }
     return like;

@@ -4,100 +4,52 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cost/limits.h"
 #include "cost/load_interval.h"
-#include "cost/resource_model.h"
 #include "sim/sim.h"
 
 #define STEP_WEIGHT 1e-3 /* of each beside the one before it, where the first takes all */
 
 struct work {
     const struct snapshot *snap;
-    const struct resource_model *model;
+    const struct limits *limits;
     struct step_flow *flow;
     size_t count;
     struct sim_flow *sim_flow;
-    /* what was found, then what structure has, then what was found where mechanisms mix */
-    struct sim_limit *limit;
-    struct sim_step *step; /* RESOURCE_STEPS_MAX of each */
-    unsigned *kinds;
+    struct sim_limit *limit; /* by limit of the snapshot */
+    struct sim_step *step;   /* LIMIT_STEPS_MAX of each */
+    unsigned *kinds;         /* of flows, of each */
     uint16_t *use;
     struct sim *sim;
 };
 
 static bool make_room(struct work *work)
 {
-    size_t items = work->model->structure->count + work->model->found_count,
-           limits = work->model->found_count + items,
-           uses = 2 * work->model->found_count + RESOURCE_STRUCTURE_USES;
+    size_t limits = work->limits->count;
     work->sim_flow = calloc(work->count + 1, sizeof *work->sim_flow);
     work->limit = calloc(limits + 1, sizeof *work->limit);
-    work->step = calloc(limits * RESOURCE_STEPS_MAX + 1, sizeof *work->step);
+    work->step = calloc(limits * LIMIT_STEPS_MAX + 1, sizeof *work->step);
     work->kinds = calloc(limits + 1, sizeof *work->kinds);
-    work->use = calloc(work->count * uses + 1, sizeof *work->use);
-    work->sim = sim_new(work->count, uses, limits, 0);
+    work->use = calloc(work->count * LIMITS_USES_MAX + 1, sizeof *work->use);
+    work->sim = sim_new(work->count, LIMITS_USES_MAX, limits, 0);
     return work->sim_flow != NULL && work->limit != NULL && work->step != NULL &&
            work->kinds != NULL && work->use != NULL && work->sim != NULL && limits < SIM_NO_LIMIT;
 }
 
-static unsigned use_found(struct work *work, const struct move *move, unsigned kind, uint16_t *use)
+/* A limit of structure holds up more users of one kind than runs had without loss. */
+static void add_use(struct work *work, uint16_t at, unsigned kind)
 {
-    const char *axes = move->rate != NULL ? values_axes(work->snap->values, move->rate) : "";
-    unsigned count = 0;
-    for (size_t r = 0; r < work->model->found_count; r++) {
-        const struct resource_found *found = &work->model->found[r];
-        struct sim_step *step = &work->step[r * RESOURCE_STEPS_MAX];
-        if (transfer_kind_of(found->metric) != kind ||
-            !resource_model_uses(work->snap->graph, found, found->metric, move->from, move->to,
-                                 axes))
-            continue;
-        for (size_t s = 0; s < found->step_count; s++)
-            step[s] = (struct sim_step){found->step[s].flows, found->step[s].bytes_per_s};
-        work->limit[r] = (struct sim_limit){step, found->step_count};
-        use[count++] = (uint16_t)r;
-    }
-    return count;
-}
-
-/* Of structure: of one kind of transfers it limits no more than sets had without loss. */
-static uint16_t use_one(struct work *work, const struct resource_nominal *nominal, size_t at,
-                        unsigned kind)
-{
-    struct sim_step *step = &work->step[at * RESOURCE_STEPS_MAX];
-    unsigned kinds = work->kinds[at] |= kind,
-             most = kinds != 0 && (kinds & (kinds - 1)) == 0
-                        ? nominal->together[transfer_kind_index(kinds)]
-                        : 0;
-    *step = (struct sim_step){most < UINT_MAX ? most + 1 : most, nominal->bytes_per_s};
-    work->limit[at] = (struct sim_limit){step, 1};
-    return (uint16_t)at;
-}
-
-static unsigned use_nominal(struct work *work, const struct move *move, unsigned kind,
-                            uint16_t *use)
-{
-    const struct resource_structure *structure = work->model->structure;
-    uint16_t item[RESOURCE_STRUCTURE_USES];
-    size_t items = resource_structure_uses(structure, move->from, move->to, item),
-           found = work->model->found_count;
-    unsigned count = 0;
-    for (size_t i = 0; i < items; i++)
-        if (structure->item[item[i]].bytes_per_s > 0)
-            use[count++] = use_one(work, &structure->item[item[i]], found + item[i], kind);
-    for (size_t r = 0; r < found; r++)
-        if (resource_model_mixes(work->snap->graph, work->model, r, kind, move->from, move->to))
-            use[count++] =
-                use_one(work, &work->model->mixed[r], found + structure->count + r, kind);
-    return count;
-}
-
-/* Of structure, or of what was found. */
-static const char *name_of(const struct work *work, size_t limit)
-{
-    size_t found = work->model->found_count, item = limit - found,
-           items = work->model->structure->count;
-    return limit < found  ? work->model->found[limit].name
-           : item < items ? work->model->structure->item[item].name
-                          : work->model->mixed[item - items].name;
+    const struct limit *limit = &work->limits->item[at];
+    struct sim_step *step = &work->step[(size_t)at * LIMIT_STEPS_MAX];
+    unsigned kinds = work->kinds[at] |= kind;
+    bool is_one_kind = (kinds & (kinds - 1)) == 0;
+    unsigned free =
+        limit->source != LIMIT_RUNS && is_one_kind ? limit->apart[transfer_kind_index(kinds)] : 0;
+    for (size_t s = 0; s < limit->step_count; s++)
+        step[s] = (struct sim_step){limit->step[s].flows, limit->step[s].bytes_per_s};
+    if (limit->source != LIMIT_RUNS)
+        step->users = free < UINT_MAX ? free + 1 : free;
+    work->limit[at] = (struct sim_limit){step, limit->step_count};
 }
 
 static void prepare(struct work *work)
@@ -107,16 +59,19 @@ static void prepare(struct work *work)
         const struct move *move = work->flow[i].move;
         double bytes = work->flow[i].bytes, time_ns = plan_move_queued(move, bytes).time_ns,
                start_ns = fmin(plan_move_start_ns(move), time_ns);
-        unsigned kind = plan_move_kind(work->snap->graph, move), count;
-        count = bytes > 0 ? use_found(work, move, kind, use) : 0;
-        count += bytes > 0 ? use_nominal(work, move, kind, use + count) : 0;
+        const char *axes = move->rate != NULL ? values_axes(work->snap->values, move->rate) : "";
+        unsigned kind = plan_move_kind(work->snap->graph, move);
+        size_t count =
+            bytes > 0 ? limits_of(work->limits, kind, move->from, move->to, axes, use) : 0;
+        for (size_t u = 0; u < count; u++)
+            add_use(work, use[u], kind);
         work->sim_flow[i] = (struct sim_flow){
             .bytes = bytes,
             .bytes_per_s = bytes > 0 ? bytes / fmax(time_ns - start_ns, 1e-3) * 1e9 : 1,
             .begin_ns = work->flow[i].begin_ns,
             .start_ns = bytes > 0 ? start_ns : time_ns,
             .limit = use,
-            .limit_count = count};
+            .limit_count = (unsigned)count};
         use += count;
     }
 }
@@ -129,8 +84,7 @@ static void look_at_order(struct work *work)
         struct step_flow *flow = &work->flow[i];
         flow->soonest_ns = flow->latest_ns = flow->time.time_ns;
         uint16_t by = work->sim_flow[i].slowed_by;
-        is_uneven =
-            is_uneven || (by < work->model->found_count && work->model->found[by].is_uneven);
+        is_uneven = is_uneven || (by != SIM_NO_LIMIT && work->limits->item[by].is_uneven);
     }
     for (int order = 0; is_uneven && order < 2; order++) {
         for (size_t i = 0; i < work->count; i++)
@@ -151,18 +105,14 @@ static void take(struct work *work)
         struct step_flow *flow = &work->flow[i];
         const struct sim_flow *its = &work->sim_flow[i];
         struct prediction alone = plan_move_queued(flow->move, flow->bytes);
-        const struct resource_step nominal = {.spread = NAN}, *step = NULL;
-        bool is_slowed = its->slowed_by != SIM_NO_LIMIT;
-        flow->is_nominal = is_slowed && its->slowed_by >= work->model->found_count;
-        flow->shared = is_slowed ? name_of(work, its->slowed_by) : NULL;
-        if (is_slowed && !flow->is_nominal) {
-            const struct resource_found *found = &work->model->found[its->slowed_by];
-            step = &found->step[found->step_count - 1];
-        }
+        const struct limit *limit =
+            its->slowed_by != SIM_NO_LIMIT ? &work->limits->item[its->slowed_by] : NULL;
+        flow->is_nominal = limit != NULL && limit->source != LIMIT_RUNS;
+        flow->shared = limit != NULL ? limit->name : NULL;
         flow->time = load_interval_one(
             fmax(its->end_ns - flow->begin_ns, alone.time_ns), &alone,
-            flow->is_nominal ? &nominal : step,
-            agree_of(work->model->agree, plan_move_kind(work->snap->graph, flow->move)));
+            limit != NULL ? &limit->step[limit->step_count - 1] : NULL,
+            agreement_of(work->limits->agree, plan_move_kind(work->snap->graph, flow->move)));
     }
 }
 
@@ -178,7 +128,7 @@ enum berth_code plan_step(const struct snapshot *snap, struct step_flow *flows, 
                           struct berth_err *err)
 {
     struct work work = {
-        .snap = snap, .model = snap->derived.resources, .flow = flows, .count = count};
+        .snap = snap, .limits = snap->derived.limits, .flow = flows, .count = count};
     bool ok = make_room(&work);
     if (ok) {
         prepare(&work);

@@ -6,8 +6,8 @@
  * Pure; any thread.
  */
 #pragma once
+#include "cost/limits.h"
 #include "cost/move.h"
-#include "cost/resource_model.h"
 
 #define STEP_FLOWS_MAX SETS_FLOWS_MAX
 

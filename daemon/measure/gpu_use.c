@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/way_seen.h"
+#include "cost/path_inference.h"
 #include "node/record.h"
 
 bool gpu_use_has(const struct gpu_use *use, place_id gpu)
@@ -237,12 +237,12 @@ static char *append_splits(char *list, const struct gpu_use *use, const struct g
 char *gpu_use_sets(const struct graph *graph, const char *vendor)
 {
     struct gpu_use use = {.vendor = vendor};
-    struct way_asked asked[WAY_SEEN_MOST];
+    struct path_question asked[PATH_INFERENCE_MOST];
     struct link_paths *paths = link_paths_new(graph);
     char *list = paths != NULL ? strdup("") : NULL;
-    size_t count = paths != NULL ? way_seen_ask(paths, graph, asked, WAY_SEEN_MOST) : 0;
+    size_t count = paths != NULL ? path_inference_ask(paths, graph, asked, PATH_INFERENCE_MOST) : 0;
     for (size_t i = 0; i < count && list != NULL; i++) {
-        const struct way_asked *one = &asked[i];
+        const struct path_question *one = &asked[i];
         char text[4 * 72];
         snprintf(text, sizeof text, "%s>%s+%s>%s", probe_name(graph, one->from),
                  probe_name(graph, one->to), probe_name(graph, one->beside_from),

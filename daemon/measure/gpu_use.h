@@ -49,7 +49,7 @@ char *gpu_use_names(const struct gpu_use *use, const struct graph *graph);
 char *gpu_use_translate(const struct graph *graph, const char *places);
 
 /* Returns pairs of transfers between GPUs to measure concurrently, because they reveal the path of
- * one of them (cost/way_seen.h). In the probe's names: "FROM>TO+FROM>TO", comma separated; only
- * vendor's GPUs, NULL all. "" when nothing is open. The caller frees it; NULL when out of
+ * one of them (cost/path_inference.h). In the probe's names: "FROM>TO+FROM>TO", comma separated;
+ * only vendor's GPUs, NULL all. "" when nothing is open. The caller frees it; NULL when out of
  * memory. */
 char *gpu_use_sets(const struct graph *graph, const char *vendor);

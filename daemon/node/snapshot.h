@@ -13,8 +13,8 @@
 #include "node/values.h"
 
 struct baseline;
-struct plan_pairs;     /* cost/pairs.h */
-struct resource_model; /* cost/resource_model.h */
+struct plan_pairs; /* cost/pairs.h */
+struct limits;     /* cost/limits.h */
 
 enum note_severity { NOTE_INFO, NOTE_WARNING, NOTE_CRITICAL };
 
@@ -41,7 +41,7 @@ struct opened {
  * shared (cost/derive.h). Constant from then on. */
 struct derived {
     struct curves *curves;                 /* of values */
-    struct resource_model *resources;      /* of sets: shared limits of transfers */
+    struct limits *limits;                 /* of sets: shared limits of transfers */
     struct plan_pairs *pairs;              /* costs of transfers between each pair of memories */
     void (*free)(struct derived *derived); /* frees all three; NULL: none are derived */
 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cost/resource_model.h"
+#include "cost/limits.h"
 #include "node/jsonify.h"
 #include "node/sets.h"
 #include "serve/claim_keep.h"
@@ -54,7 +54,7 @@ static void print_flow(struct print *reply, const struct graph *graph, enum metr
 }
 
 static void print_set(struct print *reply, const struct graph *graph, const struct set *set,
-                      const struct resource_set *explained)
+                      const struct limits_run *explained)
 {
     print_open(reply, '{');
     print_key(reply, "metric");
@@ -77,8 +77,8 @@ static void print_set(struct print *reply, const struct graph *graph, const stru
     print_close(reply, '}');
 }
 
-static void print_shared(struct print *reply, const struct graph *graph,
-                         const struct resource_found *found)
+static void print_shared(struct print *reply, const struct limits *limits,
+                         const struct limit *found)
 {
     print_open(reply, '{');
     print_key(reply, "name");
@@ -89,8 +89,8 @@ static void print_shared(struct print *reply, const struct graph *graph,
     print_open(reply, '[');
     for (size_t i = 0; i < found->user_count; i++) {
         char user[48];
-        snprintf(user, sizeof user, "%s>%s", graph_place(graph, found->user[i].from)->name,
-                 graph_place(graph, found->user[i].to)->name);
+        snprintf(user, sizeof user, "%s>%s", graph_place(limits->graph, found->user[i].from)->name,
+                 graph_place(limits->graph, found->user[i].to)->name);
         print_string(reply, user);
     }
     print_close(reply, ']');
@@ -112,7 +112,7 @@ static void print_shared(struct print *reply, const struct graph *graph,
     print_key(reply, "alternatives");
     print_open(reply, '[');
     for (size_t i = 0; i < found->twin_count; i++)
-        print_string(reply, found->twin[i]);
+        print_string(reply, limits->item[found->twin[i]].name);
     print_close(reply, ']');
     print_close(reply, '}');
 }
@@ -122,19 +122,20 @@ static enum berth_code print_sets(void *state, struct print *reply, struct berth
     (void)err;
     const struct listing *listing = state;
     const struct sets *sets = listing->snap->sets;
-    const struct resource_model *model = listing->snap->derived.resources;
+    const struct limits *limits = listing->snap->derived.limits;
     print_open(reply, '{');
     print_key(reply, "runs");
     print_open(reply, '[');
     for (size_t i = 0; sets != NULL && i < sets->count; i++)
         if (listing->all || sets->item[i].metric == listing->metric)
-            print_set(reply, listing->snap->graph, &sets->item[i], &model->set[i]);
+            print_set(reply, listing->snap->graph, &sets->item[i], &limits->run[i]);
     print_close(reply, ']');
     print_key(reply, "shared");
     print_open(reply, '[');
-    for (size_t i = 0; i < model->found_count; i++)
-        if (listing->all || model->found[i].metric == listing->metric)
-            print_shared(reply, listing->snap->graph, &model->found[i]);
+    for (size_t i = 0; i < limits->count; i++)
+        if (limits->item[i].source == LIMIT_RUNS &&
+            (listing->all || limits->item[i].metric == listing->metric))
+            print_shared(reply, limits, &limits->item[i]);
     print_close(reply, ']');
     print_key(reply, "basis");
     jsonify_print_basis(reply, listing->snap, listing->claims);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/resource_model.h"
+#include "cost/limits.h"
 #include "node/jsonify.h"
 #include "serve/claim_keep.h"
 #include "serve/daemon.h"
@@ -87,10 +87,10 @@ static json_t *resource_json(const struct resource *resource)
 
 /* Prints a limit found from measurements, for the mechanism that it limits. Its capacity is that of
  * the largest number of transfers measured. */
-static json_t *found_json(const struct graph *graph, const struct resource_found *found)
+static json_t *found_json(const struct graph *graph, const struct limit *found)
 {
     json_t *users = json_array();
-    const struct resource_step *step = &found->step[found->step_count - 1];
+    const struct limit_step *step = &found->step[found->step_count - 1];
     const char *metric = metric_info(found->metric)->name,
                *concurrent = strstr(metric, "_concurrent");
     for (size_t i = 0; i < found->user_count; i++)
@@ -112,7 +112,7 @@ struct asked {
 static enum berth_code node_json(void *state, json_t **ret_result, struct berth_err *err)
 {
     const struct snapshot *snap = ((const struct asked *)state)->snap;
-    const struct resource_model *model = snap->derived.resources;
+    const struct limits *limits = snap->derived.limits;
     const struct graph *graph = snap->graph;
     json_t *places = json_array(), *links = json_array(), *resources = json_array();
     for (size_t i = 0; i < graph->place_count; i++)
@@ -121,8 +121,9 @@ static enum berth_code node_json(void *state, json_t **ret_result, struct berth_
         json_array_append_new(links, link_json(snap, &graph->links[i]));
     for (size_t i = 0; i < graph->resource_count; i++)
         json_array_append_new(resources, resource_json(&graph->resources[i]));
-    for (size_t i = 0; i < model->found_count; i++)
-        json_array_append_new(resources, found_json(graph, &model->found[i]));
+    for (size_t i = 0; i < limits->count; i++)
+        if (limits->item[i].source == LIMIT_RUNS)
+            json_array_append_new(resources, found_json(graph, &limits->item[i]));
     json_t *result =
         json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "name", jsonify_text(graph->name), "places",
                   places, "links", links, "resources", resources, "software",

@@ -7,14 +7,14 @@
 #include "base/quantity.h"
 #include "cost/doubt.h"
 #include "cost/ends.h"
-#include "cost/resource_structure.h"
+#include "cost/limits.h"
 #include "node/reasons.h"
 #include "plan/alloc/order.h"
 
 #define LIST_SIZE 112 /* of a warning, the names */
 #define NAME_SIZE 48
 /* with more memories nothing is found to be shared */
-#define DOUBT_MOST (3 * RESOURCE_PLACES_MAX)
+#define DOUBT_MOST (3 * LIMITS_PLACES_MAX)
 #define LIKE       0.005 /* times that are printed alike */
 
 static const char *name_of(const struct alloc_work *work, place_id id)

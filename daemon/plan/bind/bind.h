@@ -60,7 +60,7 @@ struct bind_answer {
     /* all of it, and of just that (cost/load.h) */
     bool predicted_is_measured, baseline_is_measured;
     /* "" nothing is shared */
-    char bottleneck[RESOURCE_NAME_SIZE], baseline_bottleneck[RESOURCE_NAME_SIZE];
+    char bottleneck[LIMIT_NAME_SIZE], baseline_bottleneck[LIMIT_NAME_SIZE];
     bool is_proven; /* nothing is predicted to take less, or there was nothing to choose */
     /* how much more than a time that no choice is below, as a fraction of that; NAN unknown */
     double gap;

@@ -81,7 +81,7 @@ struct bind_priced {
     /* transfers of which that is so, and which are not unknown everywhere */
     size_t lacking;
     double waits_ns; /* what of its upper end is tasks that wait for each other's calls */
-    char bottleneck[RESOURCE_NAME_SIZE]; /* "" nothing shared */
+    char bottleneck[LIMIT_NAME_SIZE]; /* "" nothing shared */
     /* as of struct load_prediction; is_measured: nor is anything untried */
     bool is_explained, is_measured;
     struct load_untried untried;

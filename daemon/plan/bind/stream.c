@@ -394,10 +394,10 @@ enum berth_code plan_bind_stream_choose_fewer(const struct bind_stream *stream,
 }
 
 static void name_bottleneck(const struct graph *graph, const struct streamed *streamed,
-                            char text[RESOURCE_NAME_SIZE])
+                            char text[LIMIT_NAME_SIZE])
 {
     if (streamed->time.time_ns > streamed->alone_ns * (1 + WORTH))
-        snprintf(text, RESOURCE_NAME_SIZE, "%s:memory", graph_place(graph, streamed->memory)->name);
+        snprintf(text, LIMIT_NAME_SIZE, "%s:memory", graph_place(graph, streamed->memory)->name);
 }
 
 /* "the last to end are 4 tasks that stream memory of numa0: 38.4 GB/s together, 25.0 GB/s one

@@ -71,8 +71,8 @@ double plan_bind_structure_meet(const struct graph *graph, place_id a, place_id 
     bool shares_switch;
     by_links(graph, a, b, &shares_switch);
     place_id numa = locality_numa(graph, a);
-    bool shares_port = resource_role_pcie_port(graph, a, 0) != PLACE_NONE &&
-                       resource_role_pcie_port(graph, a, 0) == resource_role_pcie_port(graph, b, 0);
+    bool shares_port = limits_pcie_port(graph, a, 0) != PLACE_NONE &&
+                       limits_pcie_port(graph, a, 0) == limits_pcie_port(graph, b, 0);
     if (a == b || shares_port || shares_switch || share(graph, a, b, PLACE_MODULE))
         return MEET_IN_MODULE;
     if (numa != PLACE_NONE && locality_numa(graph, b) == numa)

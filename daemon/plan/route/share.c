@@ -13,7 +13,7 @@
 _Static_assert(HOPS <= WAY_ROOM_HOPS, "each hop has its place in what is taken");
 
 /* Something shared that cannot carry all of what uses it. */
-struct limit {
+struct route_limit {
     uint16_t number;
     unsigned users;             /* hops */
     uint8_t of[SHARE_WAYS_MAX]; /* how many of each way */
@@ -25,21 +25,21 @@ struct work {
     struct way *way;
     size_t count;
     double alone[SHARE_WAYS_MAX], rate[SHARE_WAYS_MAX];
-    const struct limit *by[SHARE_WAYS_MAX]; /* what slows it; NULL nothing */
-    bool is_run;                            /* they get what a run of just these got */
-    struct limit limit[LIMITS];
+    const struct route_limit *by[SHARE_WAYS_MAX]; /* what slows it; NULL nothing */
+    bool is_run;                                  /* they get what a run of just these got */
+    struct route_limit limit[LIMITS];
     size_t limit_count;
 };
 
 /* ---- what concurrent runs showed ---- */
 
-static struct limit *find_limit(struct work *work, uint16_t number)
+static struct route_limit *find_limit(struct work *work, uint16_t number)
 {
     for (size_t i = 0; i < work->limit_count; i++)
         if (work->limit[i].number == number)
             return &work->limit[i];
-    struct limit *limit = &work->limit[work->limit_count++];
-    *limit = (struct limit){.number = number};
+    struct route_limit *limit = &work->limit[work->limit_count++];
+    *limit = (struct route_limit){.number = number};
     return limit;
 }
 
@@ -60,7 +60,7 @@ static void find_limits(struct work *work)
         for (size_t i = 0; i < work->way[w].hop_count; i++) {
             const struct pair *pair = work->way[w].pair[i];
             for (unsigned l = 0; l < pair->limit_count; l++) {
-                struct limit *limit = find_limit(work, pair->limit[l]);
+                struct route_limit *limit = find_limit(work, pair->limit[l]);
                 uint8_t times =
                     work->ends->both && plan_pairs_limit(work->ends->pairs, pair->limit[l]).is_both
                         ? 2
@@ -70,7 +70,7 @@ static void find_limits(struct work *work)
             }
         }
     for (size_t i = 0; i < work->limit_count; i++) {
-        struct limit *limit = &work->limit[i];
+        struct route_limit *limit = &work->limit[i];
         double wanted = 0;
         for (size_t w = 0; w < work->count; w++)
             wanted += limit->of[w] * work->alone[w];
@@ -84,7 +84,7 @@ static void find_limits(struct work *work)
 
 static bool is_growing(const struct work *work, size_t w) { return isnan(work->rate[w]); }
 
-static double level_of(const struct work *work, const struct limit *limit)
+static double level_of(const struct work *work, const struct route_limit *limit)
 {
     double growing = 0;
     for (size_t w = 0; w < work->count; w++)
@@ -92,7 +92,7 @@ static double level_of(const struct work *work, const struct limit *limit)
     return growing > 0 ? fmax(limit->left, 0) / growing : INFINITY;
 }
 
-static void fix(struct work *work, size_t w, double rate, const struct limit *by)
+static void fix(struct work *work, size_t w, double rate, const struct route_limit *by)
 {
     work->rate[w] = rate;
     work->by[w] = by;
@@ -108,7 +108,7 @@ static void find_rates(struct work *work)
         work->rate[w] = NAN;
     for (size_t left = work->count; left > 0;) {
         double level = INFINITY;
-        const struct limit *fullest = NULL;
+        const struct route_limit *fullest = NULL;
         size_t slowest = work->count;
         for (size_t i = 0; i < work->limit_count; i++) {
             double its = level_of(work, &work->limit[i]);
@@ -205,7 +205,7 @@ static bool slow_both(struct work *work)
     return true;
 }
 
-static bool is_stated(const struct work *work, const struct limit *limit)
+static bool is_stated(const struct work *work, const struct route_limit *limit)
 {
     return limit != NULL && plan_pairs_limit(work->ends->pairs, limit->number).stated > 0;
 }
@@ -248,7 +248,7 @@ static void reset(struct work *work, bool is_in_run)
     }
 }
 
-static bool uses(const struct pair *pair, const struct limit *limit)
+static bool uses(const struct pair *pair, const struct route_limit *limit)
 {
     for (unsigned l = 0; limit != NULL && l < pair->limit_count; l++)
         if (pair->limit[l] == limit->number)

@@ -4,7 +4,7 @@
  * A way's hops follow each other in pieces, so that all of them move at the rate of the slowest; a
  * hop that could do more uses no more of what it shares. Over a *lane* (cost/lanes.h) several ways
  * go only where it is known, and was seen to carry as much as they get together. What concurrent
- * runs showed (cost/resource_model.h) is shared max-min fairly: nobody gets less than another who
+ * runs showed (cost/limits.h) is shared max-min fairly: nobody gets less than another who
  * could do with less. So is host memory of which they showed nothing: by what its cores get of it,
  * or is stated; both directions together, where both are asked for.
  *

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cost/resource_model.h"
+#include "cost/limits.h"
 
 /* Where an option's hops, and what goes back over them, use it. */
 struct uses {
@@ -11,7 +11,7 @@ struct uses {
 };
 
 static void list(const struct snapshot *snap, const struct route_option *option, bool both,
-                 const struct resource_found *found, struct uses *ret)
+                 const struct limit *found, struct uses *ret)
 {
     ret->count = 0;
     for (size_t w = 0; w < option->way_count; w++)
@@ -21,8 +21,8 @@ static void list(const struct snapshot *snap, const struct route_option *option,
                           plan_move_kind(snap->graph, hop) == transfer_kind_of(found->metric);
             for (int back = 0; is_its && back < (both ? 2 : 1); back++) {
                 place_id from = back ? hop->to : hop->from, to = back ? hop->from : hop->to;
-                if (resource_model_uses(snap->graph, found, found->metric, from, to,
-                                        values_axes(snap->values, hop->rate))) {
+                if (limits_uses(snap->derived.limits, found, from, to,
+                                values_axes(snap->values, hop->rate))) {
                     ret->from[ret->count] = from;
                     ret->to[ret->count++] = to;
                 }
@@ -44,7 +44,7 @@ static size_t distance(size_t a, size_t b) { return a > b ? a - b : b - a; }
 /* The set with the most of the option's transfers; of such that with as many users as the option
  * has, or nearly. */
 static void look(const struct snapshot *snap, const struct route_option *option, bool both,
-                 const struct resource_found *found, struct route_shared *ret)
+                 const struct limit *found, struct route_shared *ret)
 {
     struct uses uses;
     size_t most = 1;
@@ -59,8 +59,8 @@ static void look(const struct snapshot *snap, const struct route_option *option,
         if (has < most)
             continue;
         for (size_t f = 0; f < set->flow_count; f++)
-            if (resource_model_uses(snap->graph, found, set->metric, set->flow[f].from,
-                                    set->flow[f].to, set->flow[f].axes)) {
+            if (limits_uses(snap->derived.limits, found, set->flow[f].from, set->flow[f].to,
+                            set->flow[f].axes)) {
                 its.users++;
                 its.bytes_per_s += set->flow[f].bytes_per_s;
             }
@@ -75,14 +75,16 @@ static void look(const struct snapshot *snap, const struct route_option *option,
 struct route_shared plan_route_shared(const struct snapshot *snap,
                                       const struct route_option *option, bool both)
 {
-    const struct resource_model *model = snap->derived.resources;
+    const struct limits *limits = snap->derived.limits;
     struct route_shared shared = {.set = NULL};
-    for (size_t r = 0; r < model->found_count && shared.set == NULL; r++)
-        if (strcmp(model->found[r].name, option->shared) == 0)
-            look(snap, option, both, &model->found[r], &shared);
-    for (size_t i = 0; i < model->structure->count && shared.set == NULL && shared.bytes_per_s == 0;
-         i++)
-        if (strcmp(model->structure->item[i].name, option->shared) == 0)
-            shared.bytes_per_s = model->structure->item[i].bytes_per_s;
+    for (size_t i = 0; i < limits->count && shared.set == NULL; i++) {
+        const struct limit *limit = &limits->item[i];
+        if (strcmp(limit->name, option->shared) != 0)
+            continue;
+        if (limit->source == LIMIT_RUNS)
+            look(snap, option, both, limit, &shared);
+        else
+            shared.bytes_per_s = limit->step[0].bytes_per_s;
+    }
     return shared;
 }

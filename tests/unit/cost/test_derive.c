@@ -1,8 +1,8 @@
 /* What planners rest on is there before anybody asks. */
 #include "cost/derive.h"
+#include "cost/limits.h"
 #include "cost/move.h"
 #include "cost/pairs.h"
-#include "cost/resource_model.h"
 #include "unit/plan/node_folder.h"
 
 static void all_of_it_is_there_before_the_first_question(void **state)
@@ -12,8 +12,8 @@ static void all_of_it_is_there_before_the_first_question(void **state)
     const struct derived *derived = &snap->derived;
     const place_id *memory;
     assert_true(derived->curves->count > 0 && derived->curves->overheads != NULL);
-    assert_int_equal(derived->resources->set_count, snap->sets->count);
-    assert_true(derived->resources->found_count > 0);
+    assert_int_equal(derived->limits->run_count, snap->sets->count);
+    assert_true(derived->limits->count > 0);
     assert_int_equal(plan_pairs_memories(derived->pairs, &memory),
                      graph_count(snap->graph, PLACE_GPU) + graph_count(snap->graph, PLACE_NUMA));
     const struct pair *pair =
@@ -23,8 +23,8 @@ static void all_of_it_is_there_before_the_first_question(void **state)
     /* each part points into the one before it */
     assert_true(pair->move.curve >= derived->curves->item &&
                 pair->move.curve < derived->curves->item + derived->curves->count);
-    assert_true(pair->move.drift >= derived->resources->agree &&
-                pair->move.drift < derived->resources->agree + AGREE_KINDS);
+    assert_true(pair->move.drift >= derived->limits->agree &&
+                pair->move.drift < derived->limits->agree + AGREE_KINDS);
     snapshot_unref(snap);
 }
 
@@ -35,7 +35,7 @@ static void without_measurements_it_is_empty(void **state)
     const struct shape shape = {1, 2, 1, 2, 1, INT64_C(1) << 30};
     struct snapshot *snap = nodes_snapshot(nodes_cpu(&shape), NULL);
     const place_id *memory;
-    assert_int_equal(snap->derived.curves->count + snap->derived.resources->found_count, 0);
+    assert_int_equal(snap->derived.curves->count + snap->derived.limits->run_count, 0);
     assert_int_equal(plan_pairs_memories(snap->derived.pairs, &memory), 2);
     snapshot_unref(snap);
 }

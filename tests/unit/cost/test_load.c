@@ -307,7 +307,7 @@ static void what_one_kind_showed_of_both_directions_stands_for_others(void **sta
     struct load_prediction whole = plan_load_predict(f.table, flows, 4, f.scratch, NULL);
     assert_within(whole.step.time_ns, 1e9, 1e-6);
     assert_true(whole.shared != NULL && whole.shared->is_nominal &&
-                whole.shared->nominal->is_measured);
+                whole.shared->limit->source == LIMIT_OTHER_RUNS);
     size_t cited_sets;
     struct reasons warnings = cited(&f, flows, 4, &cited_sets);
     assert_true(lines_with(&warnings, "as others were measured to get"));

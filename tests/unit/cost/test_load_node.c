@@ -3,9 +3,8 @@
 #include "cost/evidence.h"
 #include "unit/node/built_nodes.h"
 
+#include "cost/limits.h"
 #include "cost/load.h"
-#include "cost/resource_make.h"
-#include "cost/resource_model.h"
 #include "discover/discover.h"
 #include "node/reasons.h"
 
@@ -123,16 +122,16 @@ static void what_may_go_another_way_says_nothing_of_a_link(void **state)
         assert_true(sets_add(sets, &(struct set){.metric = METRIC_GPU_GPU_KERNEL_CONCURRENT,
                                                  .flow = flow,
                                                  .flow_count = 2}));
-        struct resource_structure *structure = resource_make(graph, f.snap->values, sets);
-        assert_non_null(structure);
-        const struct resource_nominal *link = NULL;
-        for (size_t i = 0; i < structure->count; i++)
-            link = strcmp(structure->item[i].name, "gpu1-gpu3:link:out") == 0 ? &structure->item[i]
-                                                                              : link;
+        struct limits *limits = limits_new(graph, sets, f.snap->values);
+        assert_non_null(limits);
+        const struct limit *link = NULL;
+        for (size_t i = 0; i < limits->count; i++)
+            link =
+                strcmp(limits->item[i].name, "gpu1-gpu3:link:out") == 0 ? &limits->item[i] : link;
         assert_non_null(link);
-        assert_within(link->bytes_per_s, known ? 90 * GB : 50 * GB, 1e-6);
-        assert_int_equal(link->together[transfer_kind_index(TRANSFER_PEER_KERNEL)], known ? 2 : 0);
-        resource_structure_free(structure);
+        assert_within(link->step[0].bytes_per_s, known ? 90 * GB : 50 * GB, 1e-6);
+        assert_int_equal(link->apart[transfer_kind_index(TRANSFER_PEER_KERNEL)], known ? 2 : 0);
+        limits_free(limits);
         sets_free(sets);
     }
     end(&f);
@@ -253,15 +252,15 @@ static void one_transfer_fills_what_a_gpu_has_to_a_switch(void **state)
 {
     (void)state;
     struct fixture f = begin("tests/nodes/h200x4", LOAD_BEST);
-    const struct resource_structure *structure = f.snap->derived.resources->structure;
+    const struct limits *limits = f.snap->derived.limits;
     size_t links = 0;
-    for (size_t i = 0; i < structure->count; i++) {
-        const struct resource_nominal *item = &structure->item[i];
-        if (item->role.part != RESOURCE_LINK ||
+    for (size_t i = 0; i < limits->count; i++) {
+        const struct limit *item = &limits->item[i];
+        if (!item->has_role || item->role.part != LIMIT_LINK ||
             graph_place(f.snap->graph, item->role.place)->kind != PLACE_GPU ||
             graph_place(f.snap->graph, item->role.other)->kind != PLACE_SWITCH)
             continue;
-        assert_true(item->bytes_per_s > 360e9 && item->bytes_per_s < 440e9);
+        assert_true(item->step[0].bytes_per_s > 360e9 && item->step[0].bytes_per_s < 440e9);
         links++;
     }
     assert_int_equal(links, 8);

@@ -1,0 +1,175 @@
+/**
+ * Shared limits: parts of a node that transfers share, with the capacity of each by its number of
+ * users. Three sources, from the best on:
+ * - concurrent runs of the same kind of transfers (LIMIT_RUNS), by a fit over all runs;
+ * - concurrent runs of other kinds (LIMIT_OTHER_RUNS), the rate that transfers carried
+ *   (LIMIT_CARRIED), or the rate of cores or of a common memory;
+ * - stated rates of links and memories.
+ *
+ * The parts are each direction of each link, and both of one between two GPUs or packages; the
+ * host link of each GPU; ports of modules, of PCIe, of GPUs at a NUMA node, of a GPU to several
+ * switches; switches, GPUs, memories, packages, hives (GPUs joined by links between GPUs).
+ *
+ * Derived once from graph, values and runs; constant from then on. These outlive it. Rates are in
+ * bytes per second.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cost/agreement.h"
+#include "node/graph.h"
+#include "node/link_path.h"
+#include "node/sets.h"
+#include "node/transfer.h"
+#include "node/values.h"
+
+#define LIMIT_NAME_SIZE   64
+#define LIMIT_STEPS_MAX   8
+#define LIMIT_TWINS_MAX   4
+#define LIMITS_USES_MAX   128 /* limits of one transfer */
+#define LIMITS_PLACES_MAX 256
+
+enum limit_part {
+    LIMIT_LINK,       /* out from place to other, in from other to place */
+    LIMIT_HOST_LINK,  /* of a GPU to the host, also for its transfers through the host */
+    LIMIT_GPU,        /* all transfers of a GPU */
+    LIMIT_HOST_PORT,  /* port of a module of several GPUs to the host */
+    LIMIT_PCIE_PORT,  /* PCIe port of several GPUs; place is the lowest of these */
+    LIMIT_GPU_PORT,   /* port of several GPUs at a NUMA node, which only runs can show */
+    LIMIT_SWITCH,     /* between the GPUs at a switch and the rest; through: among these GPUs */
+    LIMIT_MEMORY,     /* memory of a NUMA node: out reads, in writes */
+    LIMIT_PACKAGE,    /* NUMA nodes of a package that has several */
+    LIMIT_HIVE,       /* one of several hives to the host; place is its lowest GPU */
+    LIMIT_SWITCH_PORT /* all links of a GPU to several switches */
+};
+#define LIMIT_PARTS (LIMIT_SWITCH_PORT + 1)
+
+enum limit_direction { LIMIT_OUT, LIMIT_IN, LIMIT_BOTH, LIMIT_THROUGH };
+
+struct limit_role {
+    enum limit_part part;
+    enum limit_direction direction;
+    place_id place, other; /* other: second end of a link, else PLACE_NONE */
+    size_t level;          /* of a PCIe port: 0 next to the host */
+};
+
+/* Source of a capacity. */
+enum limit_source {
+    LIMIT_RUNS,
+    LIMIT_OTHER_RUNS,
+    LIMIT_CARRIED,
+    LIMIT_CORES,  /* rate of cores in the memory behind the link */
+    LIMIT_COMMON, /* rate in the one memory of a GPU and its processor */
+    LIMIT_MEMBER, /* the widest link of a GPU behind a PCIe port */
+    LIMIT_STATED
+};
+
+/* Capacity from so many users on. */
+struct limit_step {
+    unsigned flows;
+    double bytes_per_s;
+    double low, high; /* as the runs allow; NAN: one run without an interval */
+    double spread;    /* half the 95 % interval of one more run, relative; NAN unknown */
+};
+
+struct limit {
+    char name[LIMIT_NAME_SIZE]; /* "numa0:memory:write", "gpu0-gpu1:link:out", "gpu4:hive:out" */
+    enum limit_source source;
+    bool has_role; /* else its users are only those of the runs */
+    struct limit_role role;
+    /* ascending by flows; none below the first; step_count 0: capacity unknown */
+    struct limit_step step[LIMIT_STEPS_MAX];
+    size_t step_count;
+
+    /* LIMIT_RUNS: */
+    enum metric metric;
+    struct set_flow *user; /* owned: measured users */
+    size_t user_count;
+    uint16_t twin[LIMIT_TWINS_MAX]; /* items whose parts explain the runs as well */
+    size_t twin_count;
+    bool is_uneven; /* some run has unfair shares of it */
+
+    /* other sources: */
+    /* by kind: up to so many users, all of this kind, are not limited by it; UINT_MAX any number:
+     * runs of that kind show their limits */
+    unsigned apart[TRANSFER_KINDS];
+    unsigned mixes;      /* kinds that share it, of a part without a capacity of its own */
+    double carried;      /* highest total of several users in one run; 0 none */
+    unsigned carried_by; /* LIMIT_CARRIED: how many transfers */
+    place_id carried_from, carried_to; /* one of them */
+    const struct value *cores;         /* LIMIT_CORES */
+};
+
+/* The path of transfers between two places, and the limits on it. */
+struct limits_pair {
+    double bytes_per_s; /* stated rate; 0 unknown, of the whole or of one link between packages */
+    uint32_t unstated;  /* that link; LINK_PATH_STATED none */
+    uint32_t narrowest; /* link; LINK_PATH_STATED unknown */
+    const struct value *cores; /* value behind bytes_per_s; NULL: links state it */
+    bool several;   /* other paths are as wide and as short: the driver's choice is unknown */
+    bool is_guess;  /* of these, over other GPUs */
+    bool over_host; /* GPUs without a known path over links of GPUs */
+    /* private: sure_count limits with their stated capacity, then up to part_count those that only
+     * runs show, then those found from runs */
+    uint8_t sure_count, part_count, use_count;
+    uint16_t use[LIMITS_USES_MAX];
+};
+
+/* A concurrent-transfer run, in the order of the sets. */
+struct limits_run {
+    double *predicted; /* owned: by flow; NULL: too many runs, or a contradicting one */
+    bool is_reproduced;
+    struct contradiction contradiction; /* value not NULL: the run counts for nothing */
+};
+
+struct limits {
+    struct limit *item;
+    size_t count;
+    struct limits_run *run;
+    size_t run_count;
+    /* transfers that only a run of one measured: as values of the metric alone, ascending */
+    struct value *alone;
+    size_t alone_count;
+    struct agreement agree[AGREE_KINDS];
+    /* agree_own of kernels in a GPU's own memory, and of streaming copies */
+    double own[2];
+    const struct graph *graph;
+    struct limits_pair *pair; /* private: by slots */
+    uint16_t *slot;           /* private: by place; UINT16_MAX none */
+    size_t slot_count;
+};
+
+/* sets NULL: none. NULL when out of memory. */
+struct limits *limits_new(const struct graph *graph, const struct sets *sets,
+                          const struct values *values);
+void limits_free(struct limits *limits); /* NULL is fine */
+
+/* Returns an empty one when a place is no end of transfers, or the node has too many. */
+const struct limits_pair *limits_pair(const struct limits *limits, place_id from, place_id to);
+
+/* Kind of the narrowest link. False when unknown. */
+bool limits_link_kind(const struct limits *limits, const struct limits_pair *pair,
+                      enum link_kind *ret);
+
+/* Writes the limits of a transfer of one kind (one bit of enum transfer_kind): indices of item,
+ * those from runs first. axes: of its rate. Returns their number. */
+size_t limits_of(const struct limits *limits, unsigned kind, place_id from, place_id to,
+                 const char *axes, uint16_t ret[LIMITS_USES_MAX]);
+
+/* True when a transfer uses a limit: one found from runs, of the kind of these runs; or another's
+ * part, whatever is known of it. */
+bool limits_uses(const struct limits *limits, const struct limit *limit, place_id from, place_id to,
+                 const char *axes);
+
+/* Returns the limit of structure with that role; NULL none. */
+struct limit *limits_find(const struct limits *limits, const struct limit_role *role);
+
+/* Returns what a run of one shows of a transfer with default axes and without a value; NULL none.
+ * Axes of the result are 0, the empty text. */
+const struct value *limits_alone(const struct limits *limits, enum metric metric, place_id from,
+                                 place_id to);
+
+/* The lowest GPU behind the same PCIe port of that level; PLACE_NONE where it is not shared. */
+place_id limits_pcie_port(const struct graph *graph, place_id place, size_t level);

@@ -1,0 +1,305 @@
+/* Capacities of parts from the rates that transfers carried, alone or together. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost/limits_inner.h"
+#include "cost/policy.h"
+
+/* A direction's own limit holds its users up first: of both together so much more counts as
+ * carried, beyond the uncertainty of measurements. */
+#define ONE_WAY 1.05
+/* Widths of links are multiples of lanes: a degraded link carries half or less. */
+#define DEGRADED 0.5
+/* Clearly less than expected. */
+#define LESS 0.95
+
+void limits_each_rate(const struct values *values, const struct sets *sets, limits_at *at,
+                      void *state)
+{
+    static const enum metric metrics[] = {METRIC_HOST_GPU_COPY_ENGINE, METRIC_HOST_GPU_KERNEL,
+                                          METRIC_GPU_GPU_COPY_ENGINE, METRIC_GPU_GPU_KERNEL};
+    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
+        const struct value *v;
+        for (size_t left = values_range(values, metrics[m], PLACE_NONE, &v); left > 0;
+             left--, v++) {
+            bool is_copy = strstr(values_axes(values, v), "operation=") == NULL;
+            if (values_is_one_way(values, v))
+                at(state, v->from, v->to, v->value, is_copy);
+            if (values_stands_for_back(values, v))
+                at(state, v->to, v->from, v->value, is_copy);
+        }
+    }
+    for (size_t s = 0; sets != NULL && s < sets->count; s++)
+        for (size_t i = 0; i < sets->item[s].flow_count; i++) {
+            const struct set_flow *flow = &sets->item[s].flow[i];
+            at(state, flow->from, flow->to, flow->bytes_per_s, true);
+        }
+}
+
+static void raise_to(struct limit *limit, double bytes_per_s, unsigned transfers, place_id from,
+                     place_id to)
+{
+    if (limit->step[0].bytes_per_s >= bytes_per_s)
+        return;
+    limit->step[0].bytes_per_s = bytes_per_s;
+    limit->source = LIMIT_CARRIED;
+    limit->carried_by = transfers;
+    limit->carried_from = from;
+    limit->carried_to = to;
+}
+
+/* True when one transfer fills it as far as it goes: a module's port, a PCIe port no wider than
+ * the links of its GPUs, all links of a GPU to a switch. */
+static bool is_filled_by_one(const struct graph *graph, const struct limit *limit)
+{
+    const struct limit_role *role = &limit->role;
+    if (role->direction == LIMIT_BOTH || !(limit->step[0].bytes_per_s > 0))
+        return false;
+    if (role->part == LIMIT_LINK)
+        return (graph_place(graph, role->place)->kind == PLACE_SWITCH) !=
+               (graph_place(graph, role->other)->kind == PLACE_SWITCH);
+    return role->part == LIMIT_HOST_PORT || role->part == LIMIT_SWITCH_PORT ||
+           (role->part == LIMIT_PCIE_PORT && limit->source == LIMIT_MEMBER);
+}
+
+/* A part that one transfer fills carries only what transfers carried; the host link of a GPU, for
+ * transfers with GPUs, what those with host memory carry. */
+static void fill_by_one(void *state, place_id from, place_id to, double bytes_per_s, bool is_copy)
+{
+    (void)is_copy;
+    struct limits *limits = state;
+    const struct limits_pair *pair = limits_pair(limits, from, to);
+    bool is_with_host = (graph_place(limits->graph, from)->kind == PLACE_GPU) !=
+                        (graph_place(limits->graph, to)->kind == PLACE_GPU);
+    for (size_t u = 0; u < pair->part_count; u++) {
+        struct limit *limit = &limits->item[pair->use[u]];
+        if (u < pair->sure_count && is_filled_by_one(limits->graph, limit))
+            limit->step[0].bytes_per_s = 1;
+        else if (is_with_host && limit->role.part == LIMIT_HOST_LINK &&
+                 limit->role.direction != LIMIT_BOTH)
+            raise_to(limit, bytes_per_s, 1, from, to);
+    }
+}
+
+static void raise_by_one(void *state, place_id from, place_id to, double bytes_per_s, bool is_copy)
+{
+    struct limits *limits = state;
+    const struct limits_pair *pair = limits_pair(limits, from, to);
+    for (size_t u = 0; u < pair->sure_count; u++) {
+        struct limit *limit = &limits->item[pair->use[u]];
+        if (limit->step[0].bytes_per_s > 0 && (limit->role.direction != LIMIT_BOTH || is_copy))
+            raise_to(limit, bytes_per_s, 1, from, to);
+    }
+}
+
+/* ---- runs ---- */
+
+/* Flows of one run through a part. */
+struct load {
+    unsigned flows, directions; /* directions: bits, of a part for both */
+    unsigned users;             /* flows, less those that share a port before it */
+    size_t last;
+    double bytes_per_s;
+};
+
+static const struct limits_pair *pair_of_flow(const struct limits *limits, const struct set *set,
+                                              size_t flow)
+{
+    return limits_pair(limits, set->flow[flow].from, set->flow[flow].to);
+}
+
+/* The module whose host port a flow uses. */
+static place_id module_of(const struct limits *limits, const struct limits_pair *pair)
+{
+    for (size_t u = 0; u < pair->sure_count; u++)
+        if (limits->item[pair->use[u]].role.part == LIMIT_HOST_PORT)
+            return limits->item[pair->use[u]].role.place;
+    return PLACE_NONE;
+}
+
+/* True when an earlier flow of the run uses the same port and the same part: their rates are the
+ * port's. */
+static bool is_behind_port(const struct limits *limits, const struct set *set, size_t flow,
+                           uint16_t item)
+{
+    place_id port = module_of(limits, pair_of_flow(limits, set, flow));
+    bool found = false;
+    for (size_t i = 0; i < flow && port != PLACE_NONE && !found; i++) {
+        const struct limits_pair *pair = pair_of_flow(limits, set, i);
+        found = module_of(limits, pair) == port && limits_pair_has(pair, pair->sure_count, item);
+    }
+    return found;
+}
+
+static void add_flow(const struct limits *limits, const struct set *set, size_t flow,
+                     struct load *load)
+{
+    const struct limits_pair *pair = pair_of_flow(limits, set, flow);
+    for (size_t u = 0; u < pair->sure_count; u++) {
+        const struct limit_role *role = &limits->item[pair->use[u]].role;
+        struct load *its = &load[pair->use[u]];
+        if (pair->is_guess && role->part == LIMIT_LINK)
+            continue;
+        its->users +=
+            role->part != LIMIT_MEMORY || !is_behind_port(limits, set, flow, pair->use[u]);
+        if (u > 0 && role->direction == LIMIT_BOTH) /* behind its direction in the list */
+            its->directions |= 1u << limits->item[pair->use[u - 1]].role.direction;
+        its->bytes_per_s += set->flow[flow].bytes_per_s;
+        its->last = flow;
+        its->flows++;
+    }
+}
+
+static void raise_by_run(struct limits *limits, const struct set *set, struct load *load)
+{
+    unsigned kind = transfer_kind_index(transfer_kind_of(set->metric));
+    memset(load, 0, limits->count * sizeof *load);
+    for (size_t i = 0; i < set->flow_count; i++)
+        add_flow(limits, set, i, load);
+    for (size_t i = 0; i < limits->count; i++) {
+        struct limit *limit = &limits->item[i];
+        const struct load *its = &load[i];
+        bool is_one_way =
+            limit->role.direction == LIMIT_BOTH && (its->directions & (its->directions - 1)) == 0;
+        if (limit->step[0].bytes_per_s > 0 && its->flows > 0)
+            raise_to(limit, its->bytes_per_s * (is_one_way ? ONE_WAY : 1), its->flows,
+                     set->flow[its->last].from, set->flow[its->last].to);
+        if (its->users < 2 || is_one_way)
+            continue;
+        limit->carried = fmax(limit->carried, its->bytes_per_s);
+        limit->apart[kind] = its->users > limit->apart[kind] ? its->users : limit->apart[kind];
+    }
+}
+
+/* ---- degraded links ---- */
+
+/* Share of a link's stated rate that a measured kernel straight over it gets; copy engines have a
+ * rate of their own. NAN unknown. */
+static double share_of(const struct limits *limits, const struct values *values, size_t item)
+{
+    const struct limit *limit = &limits->item[item];
+    const struct limit_role *role = &limit->role;
+    bool out = role->direction == LIMIT_OUT;
+    if (role->part != LIMIT_LINK || role->direction == LIMIT_BOTH ||
+        graph_place(limits->graph, role->place)->kind != PLACE_GPU ||
+        graph_place(limits->graph, role->other)->kind != PLACE_GPU)
+        return NAN;
+    place_id from = out ? role->place : role->other, to = out ? role->other : role->place;
+    const struct limits_pair *pair = limits_pair(limits, from, to);
+    const struct value *value = values_find(values, METRIC_GPU_GPU_KERNEL, from, to, "");
+    bool is_straight = pair->sure_count == 1 && pair->use[0] == item;
+    return is_straight && value != NULL && value->source == VALUE_MEASURED && value->value > 0
+               ? value->value / limit->step[0].bytes_per_s
+               : NAN;
+}
+
+/* A link of which kernels get a far smaller share than of others has lost lanes, or was never
+ * wired whole: it carries as much as would give the usual share. */
+static void lower_degraded(struct limits *limits, const struct values *values)
+{
+    double most = 0;
+    for (size_t i = 0; i < limits->count; i++)
+        most = fmax(most, share_of(limits, values, i));
+    for (size_t i = 0; i < limits->count; i++) {
+        double share = share_of(limits, values, i);
+        if (!(share < DEGRADED * most))
+            continue;
+        limits->item[i].step[0].bytes_per_s *= share / most;
+        limits->item[i].source = LIMIT_OTHER_RUNS;
+    }
+}
+
+/* ---- both directions between two packages ---- */
+
+static double measured(const struct values *values, enum metric metric, place_id from, place_id to,
+                       const char *axes)
+{
+    const struct value *value = values_find(values, metric, from, to, axes);
+    return value != NULL && value->source == VALUE_MEASURED ? value->value : 0;
+}
+
+static double both_ways(const struct values *values, enum metric metric, place_id gpu,
+                        place_id numa)
+{
+    return fmax(measured(values, metric, gpu, numa, "direction=both"),
+                measured(values, metric, numa, gpu, "direction=both"));
+}
+
+/* The one limit of both directions between packages on the path; NULL none, or several. */
+static struct limit *crossing_of(const struct limits *limits, place_id gpu, place_id numa)
+{
+    const struct limits_pair *pair = limits_pair(limits, gpu, numa);
+    struct limit *found = NULL;
+    for (size_t u = 0; u < pair->sure_count; u++) {
+        struct limit *limit = &limits->item[pair->use[u]];
+        if (limit->role.part != LIMIT_LINK || limit->role.direction != LIMIT_BOTH)
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = limit;
+    }
+    return found;
+}
+
+static bool has_runs(const struct limit *limit)
+{
+    bool has = false;
+    for (size_t k = 0; k < TRANSFER_KINDS; k++)
+        has = has || limit->apart[k] > 0;
+    return has;
+}
+
+/* A GPU with memory of another package gets less in both directions than in each, and than with
+ * its own NUMA node: all transfers across share the highest such rate, INFINITY where one pair
+ * loses nothing. */
+static void look_across(const struct limits *limits, const struct values *values,
+                        enum metric metric, place_id gpu, place_id numa)
+{
+    place_id own = graph_place(limits->graph, gpu)->numa;
+    double both = both_ways(values, metric, gpu, numa),
+           near = own != PLACE_NONE ? both_ways(values, metric, gpu, own) : 0,
+           there = measured(values, metric, gpu, numa, ""),
+           back = measured(values, metric, numa, gpu, "");
+    struct limit *limit = own != PLACE_NONE && both > 0 && there > 0 && back > 0
+                              ? crossing_of(limits, gpu, numa)
+                              : NULL;
+    if (limit == NULL || has_runs(limit))
+        return;
+    limit->source = LIMIT_OTHER_RUNS;
+    if (both >= LESS * (there + back))
+        limit->step[0].bytes_per_s = INFINITY;
+    else if (both < LESS * near)
+        limit->step[0].bytes_per_s = fmax(limit->step[0].bytes_per_s, both);
+}
+
+static void find_crossings(struct limits *limits, const struct values *values)
+{
+    const struct graph *graph = limits->graph;
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+        for (place_id numa = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE;
+             numa = graph_next(graph, PLACE_NUMA, numa + 1)) {
+            look_across(limits, values, METRIC_HOST_GPU_COPY_ENGINE, gpu, numa);
+            look_across(limits, values, METRIC_HOST_GPU_KERNEL, gpu, numa);
+        }
+    for (size_t i = 0; i < limits->count; i++)
+        if (isinf(limits->item[i].step[0].bytes_per_s))
+            limits->item[i].step[0].bytes_per_s = 0;
+}
+
+bool limits_carried(struct limits *limits, const struct values *values, const struct sets *sets)
+{
+    struct load *load = calloc(limits->count + 1, sizeof *load);
+    if (load == NULL)
+        return false;
+    limits_each_rate(values, NULL, fill_by_one, limits);
+    limits_each_rate(values, NULL, raise_by_one, limits);
+    for (size_t s = 0; sets != NULL && s < sets->count; s++)
+        if (transfer_kind_of(sets->item[s].metric) != 0)
+            raise_by_run(limits, &sets->item[s], load);
+    free(load);
+    lower_degraded(limits, values);
+    find_crossings(limits, values);
+    return true;
+}

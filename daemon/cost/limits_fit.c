@@ -1,0 +1,652 @@
+#include "cost/limits_fit.h"
+#include "cost/policy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/spread.h"
+
+#define WORK_MAX 5e8  /* a second of additions: the rest is listed as unexplained */
+#define CHANGE   0.02 /* a constant capacity that misses a run by more becomes a table */
+#define FAR_MORE 1.25 /* several get less together than one alone, but by no more unless seen */
+
+/* A limit's users in one run. */
+struct total {
+    const struct fit_run *run;
+    unsigned users;
+    bool is_tight; /* several users, one slower than the other limits explain */
+    double rate, low, high;
+};
+
+struct search {
+    struct fit *fit;
+    bool by_total;     /* runs are explained by their totals */
+    bool *is_given_up; /* by run */
+    struct total *total, *sorted;
+    size_t total_count;
+    size_t *group; /* by flow */
+    struct fit_limit best;
+    double work;
+};
+
+static bool is_near(double predicted, double rate)
+{
+    return fabs(predicted - rate) <= POLICY_SIMILAR * rate;
+}
+
+static bool is_above(double expected, double rate)
+{
+    return expected > rate * (1 + POLICY_SIMILAR);
+}
+
+static double sum_of(const double *rate, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += rate[i];
+    return sum;
+}
+
+static unsigned users_in(const struct fit_run *run, const unsigned char *users)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < run->count; i++)
+        count += users[run->flow[i]];
+    return count;
+}
+
+/* ---- fair shares ---- */
+
+static double capacity_of(const struct fit_limit *limit, unsigned users)
+{
+    double capacity = INFINITY;
+    for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
+        capacity = limit->step[i].bytes_per_s;
+    return capacity;
+}
+
+/* Rates rise alike until a flow has its own, or a limit is full. */
+void limits_fit_rates(const double *alone, const struct fit_limit *limit, size_t limit_count,
+                      const size_t *flow, size_t count, double *ret_rate)
+{
+    struct {
+        const unsigned char *users;
+        double left;
+        unsigned growing;
+    } full[FIT_LIMITS_MAX + 1];
+    size_t full_count = 0, left = count;
+    for (size_t l = 0; l < limit_count; l++) {
+        unsigned users = 0;
+        double together = 0;
+        for (size_t i = 0; i < count; i++)
+            if (limit[l].users[flow[i]]) {
+                users++;
+                together += alone[flow[i]];
+            }
+        double capacity = users > 0 ? capacity_of(&limit[l], users) : INFINITY;
+        if (together > capacity) {
+            full[full_count].users = limit[l].users;
+            full[full_count].left = capacity;
+            full[full_count++].growing = users;
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        ret_rate[i] = -1; /* still rises */
+    while (left > 0) {
+        const unsigned char *tight = NULL;
+        double level = INFINITY;
+        bool has_own = false;
+        for (size_t l = 0; l < full_count; l++) {
+            double share = fmax(full[l].left, 0) / full[l].growing;
+            if (full[l].growing > 0 && share < level) {
+                level = share;
+                tight = full[l].users;
+            }
+        }
+        for (size_t i = 0; i < count; i++)
+            has_own |= ret_rate[i] < 0 && alone[flow[i]] <= level;
+        for (size_t i = 0; i < count; i++) {
+            if (ret_rate[i] >= 0 ||
+                !(has_own ? alone[flow[i]] <= level : tight != NULL && tight[flow[i]]))
+                continue;
+            ret_rate[i] = has_own ? alone[flow[i]] : level;
+            left--;
+            for (size_t l = 0; l < full_count; l++)
+                if (full[l].users[flow[i]]) {
+                    full[l].left -= ret_rate[i];
+                    full[l].growing--;
+                }
+        }
+    }
+}
+
+/* True when the limit's users get more than its capacity by the other limits. */
+static bool binds(const struct fit_limit *limit, const struct fit_run *run)
+{
+    unsigned users = 0;
+    double sum = 0;
+    for (size_t i = 0; i < run->count; i++)
+        if (limit->users[run->flow[i]]) {
+            users++;
+            sum += run->predicted[i];
+        }
+    return sum > capacity_of(limit, users);
+}
+
+/* Predicts all runs; added: the last limit, else NULL. */
+static void predict(struct fit *fit, const struct fit_limit *added)
+{
+    for (size_t r = 0; r < fit->run_count; r++) {
+        struct fit_run *run = &fit->run[r];
+        if (added != NULL && !binds(added, run))
+            continue;
+        limits_fit_rates(fit->alone, fit->limit, fit->limit_count, run->flow, run->count,
+                         run->predicted);
+        run->is_reproduced = true;
+        for (size_t i = 0; i < run->count; i++)
+            run->is_reproduced = run->is_reproduced && is_near(run->predicted[i], run->rate[i]);
+    }
+}
+
+/* ---- candidates ---- */
+
+/* True when the run slows one of its several users. */
+static bool slows(const struct fit *fit, const struct fit_run *run, const unsigned char *users)
+{
+    bool is_slower = false;
+    for (size_t i = 0; i < run->count && !is_slower; i++)
+        is_slower = users[run->flow[i]] && is_above(fit->alone[run->flow[i]], run->rate[i]);
+    return is_slower && users_in(run, users) > 1;
+}
+
+void limits_fit_mark_slowed(const struct fit *fit, const unsigned char *users,
+                            unsigned char *ret_slowed)
+{
+    for (size_t r = 0; r < fit->run_count; r++) {
+        const struct fit_run *run = &fit->run[r];
+        for (size_t i = 0, end = slows(fit, run, users) ? run->count : 0; i < end; i++)
+            ret_slowed[run->flow[i]] |=
+                users[run->flow[i]] && is_above(fit->alone[run->flow[i]], run->rate[i]);
+    }
+}
+
+static size_t root_of(size_t *group, size_t flow)
+{
+    while (group[flow] != flow)
+        flow = group[flow] = group[group[flow]];
+    return flow;
+}
+
+/* True when the runs that slow users connect them all. Equally wide ports are no common limit
+ * while no run has used them together. */
+static bool is_connected(const struct search *search, const unsigned char *users)
+{
+    const struct fit *fit = search->fit;
+    size_t first = fit->flow_count;
+    for (size_t i = 0; i < fit->flow_count; i++)
+        search->group[i] = i;
+    for (int turn = 0; turn < 2; turn++)
+        for (size_t r = 0; r < fit->run_count; r++) {
+            const struct fit_run *run = &fit->run[r];
+            size_t before = fit->flow_count, end = slows(fit, run, users) ? run->count : 0;
+            for (size_t i = 0; i < end; i++) {
+                if (!users[run->flow[i]])
+                    continue;
+                size_t root = root_of(search->group, run->flow[i]);
+                if (turn == 0 && before < fit->flow_count)
+                    search->group[root] = root_of(search->group, before);
+                before = run->flow[i];
+                if (turn == 1 && first < fit->flow_count && root != root_of(search->group, first))
+                    return false;
+                first = turn == 1 ? before : first;
+            }
+        }
+    return true;
+}
+
+static double total_in(const struct fit_run *run, const unsigned char *users)
+{
+    double total = 0;
+    for (size_t i = 0; i < run->count; i++)
+        total += users[run->flow[i]] ? run->rate[i] : 0;
+    return total;
+}
+
+static void find_least(const struct fit *fit, struct fit_candidate *candidate)
+{
+    double *least = candidate->least;
+    memset(least, 0, sizeof candidate->least);
+    for (size_t r = 0; r < fit->run_count; r++) {
+        double *top = &least[users_in(&fit->run[r], candidate->users)];
+        *top = fmax(*top, total_in(&fit->run[r], candidate->users));
+    }
+    least[0] = least[1] = INFINITY;
+    for (size_t n = 2; n <= SETS_FLOWS_MAX; n++)
+        least[n] = least[n] > 0 ? fmin(least[n], least[n - 1]) : least[n - 1];
+}
+
+static bool look_at_candidates(struct search *search)
+{
+    struct fit *fit = search->fit;
+    unsigned char *slowed = malloc(fit->flow_count + 1);
+    for (size_t c = 0; slowed != NULL && c < fit->candidate_count; c++) {
+        struct fit_candidate *candidate = &fit->candidate[c];
+        memset(slowed, 0, fit->flow_count);
+        limits_fit_mark_slowed(fit, candidate->users, slowed);
+        for (size_t i = 0; i < fit->flow_count; i++)
+            if (candidate->users[i] && !slowed[i])
+                candidate->unslowed = fmax(candidate->unslowed, fit->alone[i]);
+        find_least(fit, candidate);
+        candidate->is_one = candidate->is_one_place || is_connected(search, candidate->users);
+    }
+    free(slowed);
+    return slowed != NULL;
+}
+
+/* True when no capacity of so few users can be as low as this run shows. */
+static bool is_too_wide(const struct fit_run *run, const struct fit_candidate *candidate)
+{
+    return candidate->least[users_in(run, candidate->users)] * (1 - POLICY_SIMILAR) >
+           total_in(run, candidate->users) * (1 + POLICY_SIMILAR) * (1 + 1e-6);
+}
+
+/* True when all users of a candidate for both directions go the same way: the candidate of that
+ * direction is to explain the run. */
+static bool is_one_way(const struct fit *fit, const struct fit_run *run,
+                       const struct fit_candidate *candidate)
+{
+    unsigned users = users_in(run, candidate->users),
+             there = candidate->one_way != FIT_NO_CANDIDATE
+                         ? users_in(run, fit->candidate[candidate->one_way].users)
+                         : 0;
+    return candidate->one_way != FIT_NO_CANDIDATE && (there == 0 || there == users);
+}
+
+/* ---- capacities ---- */
+
+/* Fills search->total, ascending by number of users. */
+static void sum_up(struct search *search, const unsigned char *users)
+{
+    size_t of[SETS_FLOWS_MAX + 2] = {0}, count = 0;
+    for (size_t r = 0; r < search->fit->run_count; r++) {
+        const struct fit_run *run = &search->fit->run[r];
+        struct total total = {.run = run};
+        for (size_t i = 0; i < run->count; i++) {
+            if (!users[run->flow[i]])
+                continue;
+            total.is_tight |= is_above(run->predicted[i], run->rate[i]);
+            total.users++;
+            total.rate += run->rate[i];
+            total.low += run->low[i];
+            total.high += run->high[i];
+        }
+        total.is_tight = total.is_tight && total.users > 1;
+        search->work += 8 * (double)run->count;
+        if (total.users > 0) {
+            search->sorted[count++] = total;
+            of[total.users + 1]++;
+        }
+    }
+    for (size_t n = 1; n < SETS_FLOWS_MAX + 2; n++)
+        of[n] += of[n - 1];
+    for (size_t i = 0; i < count; i++)
+        search->total[of[search->sorted[i].users]++] = search->sorted[i];
+    search->total_count = count;
+}
+
+/* True for a run that shows the capacity: one that the limit slows, unless it is far below what
+ * others get, and, once a capacity is known, one that exceeds it. */
+static bool shows(const struct total *total, double top, double capacity)
+{
+    return (total->is_tight && total->rate >= top * (1 - POLICY_SIMILAR)) || total->rate > capacity;
+}
+
+/* Half the 95 % interval of one more run, relative. */
+static double spread_of(double halves, double misses, size_t count)
+{
+    double half = sqrt(halves / (double)count), miss = sqrt(misses / (double)count);
+    return count > 1 ? spread_one(spread_deviation(half, 0), miss, 0, count) : spread_cell(half, 0);
+}
+
+/* The capacity that count totals show. False when none is tight. ret_worst is raised to how far the
+ * farthest is off. */
+static bool fit_step(const struct total *total, size_t count, unsigned flows,
+                     struct limit_step *ret, double *ret_worst)
+{
+    double top = 0, capacity = INFINITY, halves = 0, misses = 0;
+    size_t shown = 0, intervals = 0, before = 0;
+    for (size_t i = 0; i < count; i++)
+        top = fmax(top, total[i].rate);
+    do {
+        double sum = 0;
+        before = shown;
+        shown = 0;
+        for (size_t i = 0; i < count; i++)
+            if (shows(&total[i], top, capacity)) {
+                sum += total[i].rate;
+                shown++;
+            }
+        capacity = sum / (double)shown;
+    } while (shown != before && shown > 0);
+    if (shown == 0)
+        return false;
+    *ret = (struct limit_step){flows, capacity, INFINITY, 0, NAN};
+    for (size_t i = 0; i < count; i++) {
+        if (!shows(&total[i], top, capacity))
+            continue;
+        double rate = total[i].rate, half = (total[i].high - total[i].low) / 2 / rate,
+               miss = (rate - capacity) / rate;
+        bool has_interval = !isnan(half);
+        halves += half * half;
+        misses += miss * miss;
+        *ret_worst = fmax(*ret_worst, fabs(miss));
+        ret->low = fmin(ret->low, has_interval ? total[i].low : rate);
+        ret->high = fmax(ret->high, has_interval ? total[i].high : rate);
+        intervals += has_interval;
+    }
+    ret->spread = spread_of(halves, misses, shown);
+    if (shown + intervals < 2)
+        ret->low = ret->high = NAN;
+    return true;
+}
+
+/* How many more flows of the run are as measured with the limit, the last; those that were so and
+ * no longer are count twice. ret_explains: some are, and none of the limit's users is off. */
+static long gain_in(struct search *search, const struct fit_run *run, const struct fit_limit *limit,
+                    bool *ret_explains)
+{
+    const struct fit *fit = search->fit;
+    double rate[SETS_FLOWS_MAX], measured = sum_of(run->rate, run->count);
+    long gain = 0;
+    bool helps = false, is_off = false;
+    *ret_explains = false;
+    if (!binds(limit, run))
+        return 0;
+    limits_fit_rates(fit->alone, fit->limit, fit->limit_count + 1, run->flow, run->count, rate);
+    search->work += (double)(run->count * run->count * (fit->limit_count + 1));
+    bool is_whole = is_near(sum_of(rate, run->count), measured),
+         was_whole = is_near(sum_of(run->predicted, run->count), measured);
+    for (size_t i = 0; i < run->count; i++) {
+        bool was = search->by_total ? was_whole : is_near(run->predicted[i], run->rate[i]),
+             is = search->by_total ? is_whole : is_near(rate[i], run->rate[i]);
+        gain += is && !was ? 1 : was && !is ? -2 : 0;
+        helps |= is && !was;
+        is_off |= limit->users[run->flow[i]] && !is;
+    }
+    *ret_explains = helps && !is_off;
+    return gain;
+}
+
+/* Fits the last limit, by number of users or as a constant. Returns how much it explains in all
+ * runs; 0 when it does not explain this one, or contradicts others. */
+static long fit_limit(struct search *search, const struct fit_run *run, bool by_users,
+                      struct fit_limit *limit, double *ret_worst)
+{
+    const struct total *total = search->total;
+    bool explains;
+    long gain = 0;
+    double least = INFINITY;
+    limit->step_count = 0;
+    *ret_worst = 0;
+    for (size_t first = 0, end; first < search->total_count; first = end) {
+        for (end = first + 1;
+             end < search->total_count && (!by_users || total[end].users == total[first].users);)
+            end++;
+        if (limit->step_count < LIMIT_STEPS_MAX &&
+            fit_step(&total[first], end - first, by_users ? total[first].users : 1,
+                     &limit->step[limit->step_count], ret_worst))
+            least = fmin(least, limit->step[limit->step_count++].bytes_per_s);
+    }
+    if (limit->step_count == 0 || *ret_worst > POLICY_SIMILAR ||
+        (limit->candidate != FIT_NO_CANDIDATE &&
+         search->fit->candidate[limit->candidate].unslowed > least * FAR_MORE))
+        return 0;
+    gain_in(search, run, limit, &explains);
+    for (size_t t = 0; explains && t < search->total_count; t++) {
+        bool its;
+        gain += gain_in(search, total[t].run, limit, &its);
+    }
+    return gain;
+}
+
+/* The last limit, whose users are filled in: a constant unless a table explains more, or as much
+ * and the constant is off. */
+static long try_limit(struct search *search, const struct fit_run *run, struct fit_limit *trial)
+{
+    double worst, of_table;
+    sum_up(search, trial->users);
+    long table = fit_limit(search, run, true, trial, &of_table);
+    struct fit_limit as_table = *trial;
+    long constant = fit_limit(search, run, false, trial, &worst);
+    if (table > constant || (table == constant && worst > CHANGE && as_table.step_count > 1)) {
+        *trial = as_table;
+        return table;
+    }
+    return constant;
+}
+
+/* ---- the search ---- */
+
+/* The interval holds the other's capacities. */
+static void widen(struct fit_limit *limit, const struct fit_limit *other)
+{
+    for (size_t i = 0; i < limit->step_count; i++) {
+        struct limit_step *step = &limit->step[i];
+        double capacity = capacity_of(other, step->flows);
+        step->low = fmin(fmin(step->low, step->bytes_per_s), capacity);
+        step->high = fmax(fmax(step->high, step->bytes_per_s), isinf(capacity) ? 0 : capacity);
+        if (!isnan(step->spread) && !isinf(capacity))
+            step->spread = fmax(step->spread, fabs(capacity / step->bytes_per_s - 1));
+    }
+}
+
+static void copy_limit(struct fit_limit *to, const struct fit_limit *from, size_t flow_count)
+{
+    unsigned char *users = to->users;
+    memcpy(users, from->users, flow_count);
+    *to = *from;
+    to->users = users;
+}
+
+static bool has_slower_user(const struct fit_run *run, const unsigned char *users)
+{
+    bool has = false;
+    for (size_t i = 0; i < run->count && !has; i++)
+        has = users[run->flow[i]] && is_above(run->predicted[i], run->rate[i]);
+    return has;
+}
+
+static bool is_used(const struct fit *fit, size_t candidate)
+{
+    bool used = false;
+    for (size_t i = 0; i < fit->limit_count; i++)
+        used = used || fit->limit[i].candidate == candidate;
+    return used;
+}
+
+/* The best limit for a run, with candidates that explain as much as its twins. Returns how much it
+ * explains. */
+static long best_limit(struct search *search, const struct fit_run *run, struct fit_limit *trial)
+{
+    const struct fit *fit = search->fit;
+    struct fit_limit *best = &search->best;
+    long most = 0;
+    for (size_t c = 0; c < fit->candidate_count; c++) {
+        const struct fit_candidate *candidate = &fit->candidate[c];
+        if (!candidate->is_one || !has_slower_user(run, candidate->users) || is_used(fit, c) ||
+            is_one_way(fit, run, candidate) || (!search->by_total && is_too_wide(run, candidate)))
+            continue;
+        memcpy(trial->users, candidate->users, fit->flow_count);
+        trial->candidate = c;
+        trial->twin_count = 0;
+        long gain = try_limit(search, run, trial);
+        if (gain > most) {
+            most = gain;
+            copy_limit(best, trial, fit->flow_count);
+        } else if (gain == most && most > 0 && best->twin_count < LIMIT_TWINS_MAX) {
+            best->twin[best->twin_count++] = c;
+            widen(best, trial);
+        }
+    }
+    if (most > 0)
+        copy_limit(trial, best, fit->flow_count);
+    if (most > 0 || search->by_total)
+        return most;
+    memset(trial->users, 0, fit->flow_count);
+    for (size_t i = 0; i < run->count; i++)
+        trial->users[run->flow[i]] |= is_above(run->predicted[i], run->rate[i]);
+    trial->candidate = FIT_NO_CANDIDATE;
+    trial->twin_count = 0;
+    return try_limit(search, run, trial);
+}
+
+/* The smallest run that is slower than predicted; NULL none. */
+static const struct fit_run *next_run(const struct search *search)
+{
+    const struct fit_run *next = NULL;
+    for (size_t r = 0; r < search->fit->run_count; r++) {
+        const struct fit_run *run = &search->fit->run[r];
+        if (search->is_given_up[r] || (next != NULL && run->count >= next->count))
+            continue;
+        bool is_slower = search->by_total && is_above(sum_of(run->predicted, run->count),
+                                                      sum_of(run->rate, run->count));
+        for (size_t i = 0; i < run->count && !search->by_total; i++)
+            is_slower = is_slower || is_above(run->predicted[i], run->rate[i]);
+        next = is_slower ? run : next;
+    }
+    return next;
+}
+
+/* How far the last end of users with equal bytes is off by fair shares: after the fastest has
+ * ended the others go on alone. */
+static double unfairness(const struct fit *fit, const struct fit_run *run,
+                         const unsigned char *users)
+{
+    double first_s = INFINITY, last_s = 0, fair_s = 0;
+    for (size_t i = 0; i < run->count; i++)
+        if (users[run->flow[i]])
+            first_s = fmin(first_s, 1 / run->rate[i]);
+    for (size_t i = 0; i < run->count; i++) {
+        if (!users[run->flow[i]])
+            continue;
+        last_s = fmax(last_s, first_s + (1 - run->rate[i] * first_s) / fit->alone[run->flow[i]]);
+        fair_s = fmax(fair_s, 1 / run->predicted[i]);
+    }
+    return fabs(fair_s / last_s - 1);
+}
+
+static void widen_by_unfairness(const struct fit *fit, struct fit_limit *limit)
+{
+    for (size_t r = 0; r < fit->run_count; r++) {
+        const struct fit_run *run = &fit->run[r];
+        unsigned users = users_in(run, limit->users);
+        struct limit_step *step = NULL;
+        for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
+            step = &limit->step[i];
+        if (step != NULL && users > 1 && !run->is_reproduced && !isnan(step->spread))
+            step->spread = fmax(step->spread, unfairness(fit, run, limit->users));
+    }
+}
+
+static bool explain(struct search *search)
+{
+    struct fit *fit = search->fit;
+    const struct fit_run *run;
+    memset(search->is_given_up, 0, fit->run_count * sizeof *search->is_given_up);
+    while (fit->limit_count < FIT_LIMITS_MAX && search->work < WORK_MAX &&
+           (run = next_run(search)) != NULL) {
+        struct fit_limit *trial = &fit->limit[fit->limit_count];
+        if (trial->users == NULL && (trial->users = calloc(fit->flow_count + 1, 1)) == NULL)
+            return false;
+        if (best_limit(search, run, trial) <= 0) {
+            search->is_given_up[run - fit->run] = true;
+            continue;
+        }
+        fit->limit_count++;
+        predict(fit, search->by_total ? NULL : trial); /* totals change by earlier limits, too */
+        if (search->by_total)
+            widen_by_unfairness(fit, trial);
+    }
+    return true;
+}
+
+/* True when a run with so many users is farther off by the limits as they are than predicted. */
+static bool is_needed(const struct fit *fit, const struct fit_limit *limit, unsigned least,
+                      unsigned most)
+{
+    bool needed = false;
+    for (size_t r = 0; r < fit->run_count && !needed; r++) {
+        const struct fit_run *run = &fit->run[r];
+        double rate[SETS_FLOWS_MAX];
+        unsigned users = users_in(run, limit->users);
+        if (users < least || users > most)
+            continue;
+        limits_fit_rates(fit->alone, fit->limit, fit->limit_count, run->flow, run->count, rate);
+        for (size_t i = 0; i < run->count; i++)
+            needed = needed || fabs(rate[i] - run->rate[i]) >
+                                   fabs(run->predicted[i] - run->rate[i]) + CHANGE * run->rate[i];
+    }
+    return needed;
+}
+
+/* Removes steps of tables that limits found later explain as well. */
+static void remove_spare_steps(struct fit *fit)
+{
+    for (size_t l = 0; l < fit->limit_count; l++) {
+        struct fit_limit *limit = &fit->limit[l];
+        for (size_t s = limit->step_count; s-- > 0 && limit->step_count > 1;) {
+            struct fit_limit whole = *limit;
+            struct limit_step *step = &limit->step[s];
+            unsigned most = s + 1 < limit->step_count ? step[1].flows - 1 : SETS_FLOWS_MAX;
+            if (s > 0 && fabs(step->bytes_per_s / step[-1].bytes_per_s - 1) <= CHANGE)
+                continue;
+            memmove(step, step + 1, (limit->step_count - s - 1) * sizeof *step);
+            limit->step_count--;
+            if (is_needed(fit, limit, whole.step[s].flows, most))
+                *limit = whole;
+        }
+    }
+}
+
+bool limits_fit(struct fit *fit)
+{
+    struct search search = {.fit = fit,
+                            .is_given_up = calloc(fit->run_count + 1, sizeof *search.is_given_up),
+                            .total = calloc(fit->run_count + 1, sizeof *search.total),
+                            .sorted = calloc(fit->run_count + 1, sizeof *search.sorted),
+                            .group = calloc(fit->flow_count + 1, sizeof *search.group),
+                            .best = {.users = calloc(fit->flow_count + 1, 1)}};
+    fit->limit = calloc(FIT_LIMITS_MAX + 1, sizeof *fit->limit);
+    fit->limit_count = 0;
+    bool ok = search.is_given_up != NULL && search.total != NULL && search.sorted != NULL &&
+              search.group != NULL && search.best.users != NULL && fit->limit != NULL &&
+              look_at_candidates(&search);
+    if (ok) {
+        predict(fit, NULL);
+        ok = explain(&search);
+    }
+    if (ok) {
+        remove_spare_steps(fit);
+        predict(fit, NULL);
+        search.by_total = true;
+        ok = explain(&search);
+    }
+    free(search.is_given_up);
+    free(search.total);
+    free(search.sorted);
+    free(search.group);
+    free(search.best.users);
+    if (!ok)
+        limits_fit_done(fit);
+    return ok;
+}
+
+void limits_fit_done(struct fit *fit)
+{
+    for (size_t i = 0; fit->limit != NULL && i <= FIT_LIMITS_MAX; i++)
+        free(fit->limit[i].users);
+    free(fit->limit);
+    fit->limit = NULL;
+    fit->limit_count = 0;
+}

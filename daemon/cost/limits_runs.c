@@ -1,0 +1,402 @@
+/* Limits that the concurrent runs of one metric show: the runs as numbers (cost/limits_fit.h), and
+ * back. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost/limits_fit.h"
+#include "cost/limits_inner.h"
+#include "cost/policy.h"
+
+/* A probe measures far less; runs of a larger folder are served without limits. */
+#define FLOWS_MAX 20000
+#define ROOM_MAX  (16u << 20) /* bytes of the table of users */
+
+struct problem {
+    struct limits *limits;
+    const struct values *values;
+    const struct set *set;
+    const struct limits_run *explained; /* by set */
+    size_t set_count;
+    const struct set_flow **flow; /* each different one, ascending */
+    struct fit fit;
+    uint16_t *item; /* by candidate */
+    unsigned char *users;
+};
+
+/* Runs that contradict values say nothing of limits. */
+static bool counts(const struct problem *p, size_t s)
+{
+    return p->explained[s].contradiction.value == NULL;
+}
+
+static int compare_flows(const void *a, const void *b)
+{
+    const struct set_flow *x = *(const struct set_flow *const *)a,
+                          *y = *(const struct set_flow *const *)b;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return strcmp(x->axes, y->axes);
+}
+
+static size_t number_of(const struct problem *p, const struct set_flow *flow)
+{
+    const struct set_flow *const *at =
+        bsearch(&flow, p->flow, p->fit.flow_count, sizeof *p->flow, compare_flows);
+    return (size_t)(at - (const struct set_flow *const *)p->flow);
+}
+
+static bool list_flows(struct problem *p, size_t flows)
+{
+    size_t count = 0, kept = 0;
+    p->flow = calloc(flows + 1, sizeof *p->flow);
+    if (p->flow == NULL)
+        return false;
+    for (size_t s = 0; s < p->set_count; s++)
+        for (size_t i = 0; i < p->set[s].flow_count && counts(p, s); i++)
+            p->flow[count++] = &p->set[s].flow[i];
+    qsort(p->flow, count, sizeof *p->flow, compare_flows);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || compare_flows(&p->flow[kept - 1], &p->flow[i]) != 0)
+            p->flow[kept++] = p->flow[i];
+    p->fit.flow_count = kept;
+    return true;
+}
+
+/* A flow's rate in a run of one, else its own value, else its highest rate in any run; at least
+ * the latter. */
+static bool find_alone(struct problem *p)
+{
+    enum metric metric;
+    bool has_metric = transfer_alone_metric(p->set->metric, &metric);
+    double *alone = p->fit.alone = calloc(p->fit.flow_count + 1, sizeof *alone);
+    if (alone == NULL)
+        return false;
+    for (size_t s = 0; s < p->set_count; s++)
+        if (p->set[s].flow_count == 1 && counts(p, s))
+            alone[number_of(p, p->set[s].flow)] = p->set[s].flow->bytes_per_s;
+    for (size_t i = 0; i < p->fit.flow_count; i++) {
+        const struct set_flow *flow = p->flow[i];
+        const struct value *value =
+            has_metric ? values_find(p->values, metric, flow->from, flow->to, flow->axes) : NULL;
+        if (alone[i] == 0 && value != NULL && value->source != VALUE_NOMINAL)
+            alone[i] = value->value;
+    }
+    for (size_t s = 0; s < p->set_count; s++)
+        for (size_t i = 0; i < p->set[s].flow_count && counts(p, s); i++) {
+            const struct set_flow *flow = &p->set[s].flow[i];
+            double *its = &alone[number_of(p, flow)];
+            *its = fmax(*its, flow->bytes_per_s);
+        }
+    return true;
+}
+
+/* Numbers of all runs are two allocations, those of the first. */
+static bool list_runs(struct problem *p, size_t flows)
+{
+    struct fit_run *run = p->fit.run = calloc(p->set_count + 1, sizeof *run);
+    size_t *flow = calloc(flows + 1, sizeof *flow);
+    double *rate = calloc(4 * flows + 1, sizeof *rate);
+    if (run == NULL || flow == NULL || rate == NULL) {
+        free(flow);
+        free(rate);
+        return false;
+    }
+    run->flow = flow;
+    run->rate = rate;
+    for (size_t s = 0; s < p->set_count; s++) {
+        const struct set *set = &p->set[s];
+        if (!counts(p, s))
+            continue;
+        size_t count = set->flow_count;
+        *run = (struct fit_run){.count = count,
+                                .flow = flow,
+                                .rate = rate,
+                                .low = rate + count,
+                                .high = rate + 2 * count,
+                                .predicted = rate + 3 * count};
+        for (size_t i = 0; i < count; i++) {
+            run->flow[i] = number_of(p, &set->flow[i]);
+            run->rate[i] = set->flow[i].bytes_per_s;
+            run->low[i] = set->flow[i].low;
+            run->high[i] = set->flow[i].high;
+        }
+        flow += count;
+        rate += 4 * count;
+        run++;
+    }
+    p->fit.run_count = (size_t)(run - p->fit.run);
+    return true;
+}
+
+/* ---- candidates ---- */
+
+static const struct limits_pair *pair_of(const struct problem *p, size_t flow)
+{
+    return limits_pair(p->limits, p->flow[flow]->from, p->flow[flow]->to);
+}
+
+static bool is_gpu(const struct problem *p, place_id place)
+{
+    return graph_place(p->limits->graph, place)->kind == PLACE_GPU;
+}
+
+/* True when both use one part, or no part is known of both, or they are the same. */
+static bool meet(const struct limits_pair *a, const struct limits_pair *b)
+{
+    bool found = a == b || (a->sure_count == 0 && b->sure_count == 0);
+    for (size_t i = 0; i < a->sure_count && !found; i++)
+        found = limits_pair_has(b, b->sure_count, a->use[i]);
+    return found;
+}
+
+/* A limit of all transfers of a GPU covers those that a run slowed, and those that share a part
+ * with one: it says nothing of another link. */
+static bool keep_covered(const struct problem *p, unsigned char *users)
+{
+    unsigned char *slowed = calloc(p->fit.flow_count + 1, 1);
+    if (slowed == NULL)
+        return false;
+    limits_fit_mark_slowed(&p->fit, users, slowed);
+    for (size_t f = 0; f < p->fit.flow_count; f++) {
+        bool covered = false;
+        for (size_t i = 0; i < p->fit.flow_count && users[f] && !covered; i++)
+            covered = slowed[i] && meet(pair_of(p, f), pair_of(p, i));
+        users[f] = covered;
+    }
+    free(slowed);
+    return true;
+}
+
+/* True when several users got no more in some run than one of them alone: they go through one
+ * port. That a memory carries just as much would be chance. */
+static bool is_narrow(const struct problem *p, const unsigned char *users)
+{
+    for (size_t r = 0; r < p->fit.run_count; r++) {
+        const struct fit_run *run = &p->fit.run[r];
+        double together = 0, alone = 0;
+        size_t count = 0;
+        for (size_t i = 0; i < run->count; i++) {
+            if (!users[run->flow[i]])
+                continue;
+            together += run->rate[i];
+            alone = fmax(alone, p->fit.alone[run->flow[i]]);
+            count++;
+        }
+        if (count > 1 && together <= alone * (1 + POLICY_SIMILAR))
+            return true;
+    }
+    return false;
+}
+
+/* True when a GPU's host link has the same users as the GPU. */
+static bool is_whole_gpu(const struct problem *p, const struct limit_role *role,
+                         const unsigned char *users)
+{
+    struct limit_role its = *role;
+    its.part = LIMIT_GPU;
+    const struct limit *gpu = limits_find(p->limits, &its);
+    bool same = gpu != NULL;
+    for (size_t i = 0; i < p->fit.flow_count && same; i++) {
+        const struct limits_pair *pair = pair_of(p, i);
+        same = users[i] == limits_pair_has(pair, pair->part_count, (size_t)(gpu - p->limits->item));
+    }
+    return same;
+}
+
+static bool is_candidate(const struct problem *p, const struct limit_role *role,
+                         const unsigned char *users)
+{
+    const struct graph *graph = p->limits->graph;
+    size_t count = 0, peers = 0;
+    for (size_t i = 0; i < p->fit.flow_count; i++) {
+        count += users[i];
+        peers += users[i] && is_gpu(p, p->flow[i]->from) && is_gpu(p, p->flow[i]->to);
+    }
+    switch (role->part) {
+    case LIMIT_LINK: /* others are told by memories and ports */
+        return count > 1 &&
+               graph_place(graph, role->place)->kind == graph_place(graph, role->other)->kind;
+    case LIMIT_GPU_PORT: /* before the memory behind it, with the same users, only if narrow */
+        return count > 1 && is_narrow(p, users);
+    case LIMIT_HIVE: /* transfers with the host are told by memories and ports */
+        return count > 1 && peers > 0;
+    case LIMIT_HOST_LINK:
+        return count > 1 && !is_whole_gpu(p, role, users);
+    case LIMIT_SWITCH_PORT: /* the GPU tells it */
+        return false;
+    default:
+        return count > 1;
+    }
+}
+
+/* One limit wherever its users were slower. */
+static bool is_one_place(const struct problem *p, const struct limit_role *role)
+{
+    return role->part == LIMIT_GPU || role->part == LIMIT_HOST_LINK || role->part == LIMIT_HIVE ||
+           (role->part == LIMIT_LINK && !is_gpu(p, role->place));
+}
+
+static bool list_candidates(struct problem *p)
+{
+    size_t flows = p->fit.flow_count, parts = p->limits->count, count = 0;
+    p->item = calloc(parts + 1, sizeof *p->item);
+    p->users = calloc(parts * flows + 1, 1);
+    p->fit.candidate = calloc(parts + 1, sizeof *p->fit.candidate);
+    if (p->item == NULL || p->users == NULL || p->fit.candidate == NULL)
+        return false;
+    for (size_t i = 0; i < flows; i++) {
+        const struct limits_pair *pair = pair_of(p, i);
+        for (size_t u = 0; u < pair->part_count; u++)
+            p->users[pair->use[u] * flows + i] = 1;
+    }
+    for (size_t i = 0; i < parts; i++) {
+        const struct limit_role *role = &p->limits->item[i].role;
+        unsigned char *users = p->users + i * flows;
+        if (p->limits->item[i].source == LIMIT_RUNS)
+            break;
+        if (role->part == LIMIT_GPU && !keep_covered(p, users))
+            return false;
+        if (!is_candidate(p, role, users))
+            continue;
+        struct fit_candidate *candidate = &p->fit.candidate[count];
+        *candidate = (struct fit_candidate){.users = users, .one_way = FIT_NO_CANDIDATE};
+        bool is_place = is_one_place(p, role);
+        for (size_t c = 0; c < count && is_place && role->direction == LIMIT_BOTH; c++) {
+            struct limit_role out = *role;
+            out.direction = LIMIT_OUT;
+            if (limits_same_role(&p->limits->item[p->item[c]].role, &out))
+                candidate->one_way = c;
+        }
+        candidate->is_one_place =
+            is_place && (role->direction != LIMIT_BOTH || candidate->one_way != FIT_NO_CANDIDATE);
+        p->item[count++] = (uint16_t)i;
+    }
+    p->fit.candidate_count = count;
+    return true;
+}
+
+/* ---- results ---- */
+
+/* "gpu1+gpu2 to numa0" where users have an end in common; else the first user and how many more. */
+static void name_by_users(const struct graph *graph, struct limit *limit)
+{
+    const struct set_flow *user = limit->user;
+    bool same_from = true, same_to = true;
+    size_t length = 0, size = sizeof limit->name;
+    for (size_t i = 1; i < limit->user_count; i++) {
+        same_from = same_from && user[i].from == user[0].from;
+        same_to = same_to && user[i].to == user[0].to;
+    }
+    const char *common = graph_place(graph, same_to ? user[0].to : user[0].from)->name;
+    if (same_from && !same_to)
+        length = (size_t)snprintf(limit->name, size, "%s to ", common);
+    for (size_t i = 0; i < limit->user_count && length < size && (same_from || same_to); i++)
+        length += (size_t)snprintf(limit->name + length, size - length, "%s%s", i > 0 ? "+" : "",
+                                   graph_place(graph, same_to ? user[i].from : user[i].to)->name);
+    if (same_to && length < size)
+        length += (size_t)snprintf(limit->name + length, size - length, " to %s", common);
+    if (length == 0 || length >= size)
+        snprintf(limit->name, size, "%s to %s and %zu more", graph_place(graph, user[0].from)->name,
+                 graph_place(graph, user[0].to)->name, limit->user_count - 1);
+}
+
+/* Adds the limit to all pairs that use its part; or, without a name, to those of its users. */
+static void add_to_pairs(const struct limits *limits, size_t index, uint16_t part)
+{
+    const struct limit *limit = &limits->item[index];
+    for (size_t i = 0; i < limits->slot_count * limits->slot_count; i++) {
+        struct limits_pair *pair = &limits->pair[i];
+        bool is_user = limit->has_role && limits_pair_has(pair, pair->part_count, part),
+             covered = is_user && limit->role.part != LIMIT_GPU;
+        for (size_t u = 0; u < limit->user_count && is_user != covered; u++)
+            covered = meet(pair, limits_pair(limits, limit->user[u].from, limit->user[u].to));
+        for (size_t u = 0; u < limit->user_count && !limit->has_role && !covered; u++)
+            covered = pair == limits_pair(limits, limit->user[u].from, limit->user[u].to);
+        if (covered && pair->use_count < LIMITS_USES_MAX)
+            pair->use[pair->use_count++] = (uint16_t)index;
+    }
+}
+
+static bool add_limit(const struct problem *p, const struct fit_limit *from)
+{
+    uint16_t at = limits_add(p->limits), part = UINT16_MAX;
+    struct set_flow *user = calloc(p->fit.flow_count + 1, sizeof *user);
+    if (at == UINT16_MAX || user == NULL) {
+        free(user);
+        return false;
+    }
+    struct limit *limit = &p->limits->item[at];
+    *limit = (struct limit){.source = LIMIT_RUNS,
+                            .metric = p->set->metric,
+                            .has_role = from->candidate != FIT_NO_CANDIDATE,
+                            .step_count = from->step_count,
+                            .user = user,
+                            .twin_count = from->twin_count};
+    memcpy(limit->step, from->step, sizeof limit->step);
+    for (size_t i = 0; i < p->fit.flow_count; i++)
+        if (from->users[i])
+            user[limit->user_count++] = *p->flow[i];
+    for (size_t i = 0; i < from->twin_count; i++)
+        limit->twin[i] = p->item[from->twin[i]];
+    if (limit->has_role) {
+        part = p->item[from->candidate];
+        limit->role = p->limits->item[part].role;
+        memcpy(limit->name, p->limits->item[part].name, sizeof limit->name);
+    } else {
+        name_by_users(p->limits->graph, limit);
+    }
+    add_to_pairs(p->limits, at, part);
+    return true;
+}
+
+static bool take_results(const struct problem *p, struct limits_run *explained)
+{
+    const struct fit_run *run = p->fit.run;
+    bool ok = true;
+    for (size_t i = 0; i < p->fit.limit_count && ok; i++)
+        ok = add_limit(p, &p->fit.limit[i]);
+    for (size_t s = 0; s < p->set_count && ok; s++) {
+        if (!counts(p, s))
+            continue;
+        explained[s].predicted = calloc(run->count + 1, sizeof *run->predicted);
+        explained[s].is_reproduced = run->is_reproduced;
+        ok = explained[s].predicted != NULL;
+        if (ok)
+            memcpy(explained[s].predicted, run->predicted, run->count * sizeof *run->predicted);
+        run++;
+    }
+    return ok;
+}
+
+bool limits_from_runs(struct limits *limits, const struct values *values, const struct sets *sets,
+                      size_t first, size_t end)
+{
+    struct problem p = {.limits = limits,
+                        .values = values,
+                        .set = &sets->item[first],
+                        .explained = &limits->run[first],
+                        .set_count = end - first};
+    size_t flows = 0;
+    for (size_t s = 0; s < p.set_count; s++)
+        flows += p.set[s].flow_count;
+    if (flows > FLOWS_MAX || flows * limits->count > ROOM_MAX)
+        return true;
+    bool ok = list_flows(&p, flows) && find_alone(&p) && list_runs(&p, flows) &&
+              list_candidates(&p) && limits_fit(&p.fit) && take_results(&p, &limits->run[first]);
+    limits_fit_done(&p.fit);
+    if (p.fit.run != NULL) {
+        free(p.fit.run[0].flow);
+        free(p.fit.run[0].rate);
+    }
+    free(p.fit.run);
+    free(p.fit.alone);
+    free(p.fit.candidate);
+    free(p.item);
+    free(p.users);
+    free(p.flow);
+    return ok;
+}
