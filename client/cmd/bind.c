@@ -35,11 +35,25 @@ static int make_request(struct cmd *cmd, json_t *request)
     return status;
 }
 
+/* Prints the warnings with a code as comments. */
+static void put_comments(struct ui *ui, const json_t *reply, const char *code)
+{
+    const json_t *warning;
+    size_t i;
+    json_array_foreach(json_object_get(reply, "warnings"), i, warning)
+    {
+        if (!ui_reason_is(warning, code))
+            continue;
+        ui_put(ui, "# ");
+        ui_text(ui, ui_reason_text(warning));
+        ui_put(ui, "\n");
+    }
+}
+
 /* Prints a comment that explains the lack of a variable for the visible gpus. */
 static void put_unset(struct ui *ui, const json_t *reply, const json_t *task)
 {
-    const json_t *environment = json_object_get(task, "environment"), *warning;
-    size_t i;
+    const json_t *environment = json_object_get(task, "environment");
     if (json_array_size(json_object_get(task, "gpus")) == 0) {
         ui_put(ui, "# task %lld has no gpus: no variable says which it sees\n",
                (long long)json_integer_value(json_object_get(task, "task")));
@@ -49,22 +63,14 @@ static void put_unset(struct ui *ui, const json_t *reply, const json_t *task)
         json_object_get(environment, "CUDA_VISIBLE_DEVICES") != NULL)
         return;
     ui_put(ui, "# no variable would surely show the right gpus\n");
-    json_array_foreach(json_object_get(reply, "warnings"), i, warning)
-    {
-        if (strstr(ui_reason_text(warning), "not set for tasks") != NULL) {
-            ui_put(ui, "# ");
-            ui_text(ui, ui_reason_text(warning));
-            ui_put(ui, "\n");
-        }
-    }
+    put_comments(ui, reply, "visible-unset");
 }
 
 /* Prints a comment that explains why UCX_NET_DEVICES does not choose the task's nics. Cray MPICH
  * has a variable for all ranks of a job. */
 static void put_nics(struct ui *ui, const json_t *reply, const json_t *task)
 {
-    static const char unchosen[] = "UCX_NET_DEVICES chooses no nic ";
-    const json_t *nics = json_object_get(task, "nics"), *warning, *nic;
+    const json_t *nics = json_object_get(task, "nics"), *nic;
     const char *cray =
         json_string_value(json_object_get(json_object_get(reply, "launcher"), "cray_mpich"));
     size_t i;
@@ -78,14 +84,8 @@ static void put_nics(struct ui *ui, const json_t *reply, const json_t *task)
         ui_text(ui, json_is_string(nic) ? json_string_value(nic) : "?");
     }
     ui_put(ui, "\n");
-    json_array_foreach(json_object_get(reply, "warnings"), i, warning)
-    {
-        if (strncmp(ui_reason_text(warning), unchosen, sizeof unchosen - 1) == 0) {
-            ui_put(ui, "# ");
-            ui_text(ui, ui_reason_text(warning));
-            ui_put(ui, "\n");
-        }
-    }
+    put_comments(ui, reply, "nic-no-port");
+    put_comments(ui, reply, "nic-which-port");
     if (cray != NULL) {
         ui_put(ui, "# for all ranks of a job with Cray MPICH: ");
         ui_text(ui, cray);
@@ -113,19 +113,17 @@ static int print_environment(struct cmd *cmd, const json_t *reply)
     return cmd_print(&ui);
 }
 
-/* Reason of missing options for this launcher; "" where none is given. */
-static const char *why_not(const json_t *reply, const char *format)
+/* Fails with the reason of missing options for this launcher, if one is given. */
+static int fail_without(const json_t *reply, const char *format)
 {
-    static const char srun[] = "no options for srun: ";
     const json_t *warning;
     size_t i;
     json_array_foreach(json_object_get(reply, "warnings"), i, warning)
     {
-        const char *text = ui_reason_text(warning);
-        if (strcmp(format, "slurm") == 0 && strncmp(text, srun, sizeof srun - 1) == 0)
-            return text + sizeof srun - 1;
+        if (strcmp(format, "slurm") == 0 && ui_reason_is(warning, "srun-part-of-node"))
+            return cmd_fail(CMD_DATA, "%s", ui_reason_text(warning));
     }
-    return "";
+    return cmd_fail(CMD_DATA, "no options for %.40s would be right here", format);
 }
 
 /* Prints the launcher's options, line by line. */
@@ -133,11 +131,8 @@ static int print_launcher(const json_t *reply, const char *format)
 {
     const json_t *launcher = json_object_get(reply, "launcher");
     const char *text = json_string_value(json_object_get(launcher, format));
-    if (text == NULL) {
-        const char *why = why_not(reply, format);
-        return cmd_fail(CMD_DATA, "no options for %.40s would be right here%s%s", format,
-                        *why == '\0' ? "" : ": ", why);
-    }
+    if (text == NULL)
+        return fail_without(reply, format);
     struct ui ui = {0};
     char *copy = strdup(text), *rest = copy, *line;
     if (copy == NULL)

@@ -81,8 +81,7 @@ static void find_place(struct cmd *cmd, const char *word, char meant[64])
 }
 
 /* Finds the nearest name to an unknown metric or place; "" where none is near. Looks for no place
- * when its kind is known: the daemon's detail has then named the places of that kind, or their
- * absence. */
+ * of a known kind: the daemon's detail names the places of that kind, or their absence. */
 static void find_meant(struct cmd *cmd, int status, char meant[64])
 {
     static const char *const metrics[] = {
@@ -94,13 +93,13 @@ static void find_meant(struct cmd *cmd, int status, char meant[64])
     const char *text = berth_error_parameters(cmd->berth);
     json_t *parameters = text != NULL ? json_loads(text, 0, NULL) : NULL;
     const char *metric = json_string_value(json_object_get(parameters, "metric")),
-               *place = json_string_value(json_object_get(parameters, "place"));
+               *place = json_string_value(json_object_get(parameters, "place")),
+               *kind = json_string_value(json_object_get(parameters, "kind"));
     if (status == BERTH_ERROR_NO_SUCH_METRIC && metric != NULL) {
         const char *nearest = cmd_nearest(metric, metrics, sizeof metrics / sizeof metrics[0]);
         snprintf(meant, 64, "%.63s", nearest != NULL ? nearest : "");
     } else if (status == BERTH_ERROR_NO_SUCH_PLACE && place != NULL) {
-        const char *detail = berth_error_detail(cmd->berth);
-        if (strstr(detail, "of that kind") == NULL && strstr(detail, "and so no place") == NULL)
+        if (kind == NULL || *kind == '\0')
             find_place(cmd, place, meant);
     }
     json_decref(parameters);
@@ -165,7 +164,7 @@ int cmd_fail_daemon(struct cmd *cmd, int status)
     if (option != NULL)
         return cmd_fail(exit_status, "%s", line);
     char explained[1024], meant[64];
-    cmd_closed_explain(cmd, detail, explained, sizeof explained);
+    cmd_closed_explain_error(cmd, status, explained, sizeof explained);
     find_meant(cmd, status, meant);
     return cmd_fail(exit_status, meant[0] != '\0' ? "%s; did you mean %s?" : "%s", explained,
                     meant);

@@ -1,7 +1,4 @@
 /* Explanation of answers without GPUs: closed device files, or variables that hide all GPUs. */
-#include "cmd/cmd.h"
-#include "lib/allowed.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,9 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_SIZE 1024
+#include "cmd/cmd.h"
+#include "lib/allowed.h"
+#include "ui/answer.h"
 
-static const char words[] = "(allowed.gpus)";
+#define TEXT_SIZE 1024
 
 static bool is_closed(const char *name, const char *path, char *why, size_t size)
 {
@@ -45,7 +44,7 @@ static bool find_why(struct cmd *cmd, char *why, size_t size)
     const struct lib_variables environment = {0};
     const struct lib_visible visible = lib_visible_variables(&environment);
     char *text = NULL;
-    if (berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &text) < 0)
+    if (cmd->node != NULL || berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &text) < 0)
         return false;
     json_t *node = json_loads(text, 0, NULL);
     free(text);
@@ -66,23 +65,36 @@ void cmd_closed_explain(struct cmd *cmd, const char *text, char *ret_text, size_
 {
     char why[160], copy[TEXT_SIZE];
     snprintf(copy, sizeof copy, "%s", text);
-    const char *at = strstr(copy, words);
-    if (at == NULL || cmd->node != NULL || !find_why(cmd, why, sizeof why))
-        snprintf(ret_text, size, "%s", copy);
+    if (find_why(cmd, why, sizeof why))
+        snprintf(ret_text, size, "%s (%s)", copy, why);
     else
-        snprintf(ret_text, size, "%.*s(%s)%s", (int)(at - copy), copy, why, at + sizeof words - 1);
+        snprintf(ret_text, size, "%s", copy);
+}
+
+void cmd_closed_explain_error(struct cmd *cmd, int status, char *ret_text, size_t size)
+{
+    const char *text = berth_error_parameters(cmd->berth);
+    json_t *parameters = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    const char *parameter = json_string_value(json_object_get(parameters, "parameter"));
+    if (status == BERTH_ERROR_NOTHING_ALLOWED && parameter != NULL &&
+        strcmp(parameter, "allowed.gpus") == 0)
+        cmd_closed_explain(cmd, berth_error_detail(cmd->berth), ret_text, size);
+    else
+        snprintf(ret_text, size, "%s", berth_error_detail(cmd->berth));
+    json_decref(parameters);
 }
 
 void cmd_closed_explain_all(struct cmd *cmd, json_t *reply)
 {
-    json_t *warnings = json_object_get(reply, "warnings");
-    for (size_t i = 0; i < json_array_size(warnings); i++) {
-        const char *text = json_string_value(json_object_get(json_array_get(warnings, i), "text"));
+    json_t *warnings = json_object_get(reply, "warnings"), *warning;
+    size_t i;
+    json_array_foreach(warnings, i, warning)
+    {
         char explained[TEXT_SIZE];
-        if (text == NULL || strstr(text, words) == NULL)
+        if (!ui_reason_is(warning, CMD_CLOSED_CODE))
             continue;
-        cmd_closed_explain(cmd, text, explained, sizeof explained);
+        cmd_closed_explain(cmd, ui_reason_text(warning), explained, sizeof explained);
         /* without memory the warning stays as it is */
-        json_object_set_new(json_array_get(warnings, i), "text", json_string(explained));
+        json_object_set_new(warning, "text", json_string(explained));
     }
 }

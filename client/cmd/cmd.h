@@ -199,14 +199,18 @@ bool cmd_file_write_all(int fd, const char *text, size_t length);
 int cmd_file_replace(const char *path, const char *text, size_t length);
 
 /* cmd/closed_gpus.c */
-/* Replaces "(allowed.gpus)" in a text of the daemon, a parameter that the command line does not
- * have, by the reason why no gpu may be used. The reason is the first gpu's
- * device file that is missing or may not be opened, or the variables that hide all gpus. The text
- * stays when it has no such words, a recorded node is asked, or no reason is found. Asks the daemon
- * for the node, and so ends the text of berth_error_detail. ret_text: cut where it does not fit. */
+/* Appends why no gpu may be used to a text of the daemon: the first gpu's device file that is
+ * missing or may not be opened, or the variables that hide all gpus. The text stays when a recorded
+ * node is asked or no reason is found. Asks the daemon for the node, and so ends the texts of
+ * berth_error_detail. ret_text: cut where it does not fit. */
 void cmd_closed_explain(struct cmd *cmd, const char *text, char *ret_text, size_t size);
 
-/* Does the same for the warnings of a reply. */
+/* The same for the last error's detail, if it is that no gpu is allowed; else the bare detail. */
+void cmd_closed_explain_error(struct cmd *cmd, int status, char *ret_text, size_t size);
+
+#define CMD_CLOSED_CODE "gpus-not-allowed" /* of a warning that no gpu is allowed */
+
+/* Does the same for the warnings of a reply with that code. */
 void cmd_closed_explain_all(struct cmd *cmd, json_t *reply);
 
 /* The commands. */

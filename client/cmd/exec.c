@@ -180,7 +180,7 @@ static int without_answer(struct cmd *cmd, const struct exec_plan *plan, int sta
         return cmd_fail_daemon(cmd, status);
     int exit_status = is_gone ? CMD_NO_DAEMON : cmd_daemon_exit(cmd, status);
     char why[1024];
-    cmd_closed_explain(cmd, berth_error_detail(cmd->berth), why, sizeof why);
+    cmd_closed_explain_error(cmd, status, why, sizeof why);
     return without(cmd, plan, exit_status, why);
 }
 
@@ -212,15 +212,17 @@ static void print_bound(const struct cmd *cmd, const struct exec_plan *plan)
 
 static void print_berth(struct cmd *cmd, const struct exec_plan *plan)
 {
-    /* for berth bind --format slurm; irrelevant here */
-    static const char srun[] = "no options for srun: ";
     char gpus[128], memory[128], warning[1024];
     if (!has(cmd, CMD_EXEC_VERBOSE))
         return;
     for (size_t i = 0; i < plan->binding->warnings.count; i++) {
-        if (strncmp(plan->binding->warnings.item[i].text, srun, sizeof srun - 1) == 0)
-            continue;
-        cmd_closed_explain(cmd, plan->binding->warnings.item[i].text, warning, sizeof warning);
+        const struct berth_reason *reason = &plan->binding->warnings.item[i];
+        if (strcmp(reason->code, "srun-part-of-node") == 0)
+            continue; /* for berth bind --format slurm; irrelevant here */
+        if (strcmp(reason->code, CMD_CLOSED_CODE) == 0)
+            cmd_closed_explain(cmd, reason->text, warning, sizeof warning);
+        else
+            snprintf(warning, sizeof warning, "%s", reason->text);
         if (prints(plan, warning)) /* warnings belong to the plan of all tasks */
             cmd_warn("%s", warning);
     }

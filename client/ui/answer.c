@@ -115,6 +115,12 @@ const char *ui_reason_text(const json_t *reason)
     return text != NULL ? text : "?";
 }
 
+bool ui_reason_is(const json_t *reason, const char *code)
+{
+    const char *its = json_string_value(json_object_get(reason, "code"));
+    return its != NULL && strcmp(its, code) == 0;
+}
+
 void ui_reasons(struct ui *ui, const json_t *reasons)
 {
     size_t i;

@@ -58,6 +58,9 @@ void ui_evidence(struct ui *ui, const json_t *evidence);
 /* Returns the sentence of a reason or a warning; "?" where it has none. */
 const char *ui_reason_text(const json_t *reason);
 
+/* True when a reason or a warning has that code (schema/reasons.def). */
+bool ui_reason_is(const json_t *reason, const char *code);
+
 /* Prints the reasons, sentences with numbers that a person can check. */
 void ui_reasons(struct ui *ui, const json_t *reasons);
 void ui_warnings(struct ui *ui, const json_t *warnings);

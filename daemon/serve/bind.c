@@ -13,7 +13,7 @@
 #include "node/jsonify.h"
 #include "node/reasons.h"
 #include "plan/bind/launcher_options.h"
-#include "plan/bind/nic_variables.h"
+#include "plan/bind/nics.h"
 #include "plan/bind/visible.h"
 #include "serve/answer.h"
 #include "serve/bind_request.h"
@@ -151,43 +151,23 @@ static enum berth_code no_memory(struct berth_err *err)
     return err_set(err, BERTH_NO_MEMORY, "no memory for the answer");
 }
 
-/* Tasks without UCX_NET_DEVICES although their NICs are of a suitable kind. */
-struct unchosen {
-    size_t first, count;
-    place_id why;
-};
-
-static void warn_of_unchosen(struct reply *reply, const struct unchosen *unchosen)
-{
-    char more[40] = "", why[192];
-    if (unchosen->count > 1)
-        snprintf(more, sizeof more, " (and %zu more)", unchosen->count - 1);
-    if (unchosen->count > 0)
-        reasons_note(&reply->answer.warnings, "UCX_NET_DEVICES chooses no nic for task %zu%s: %s",
-                     unchosen->first, more,
-                     nic_variables_why(reply->snap->graph, unchosen->why, why, sizeof why));
-}
-
 static enum berth_code put_task(struct reply *reply, json_t *tasks, size_t t, const char *nccl,
-                                struct unchosen *unchosen, struct berth_err *err)
+                                struct berth_err *err)
 {
     const struct graph *graph = reply->snap->graph;
     const struct bind_task *task = &reply->answer.task[t];
+    struct reasons *warnings = &reply->answer.warnings;
     struct environment environment = {.nccl = reply->answer.gpus_per_task > 0 ? nccl : NULL};
-    place_id *gpus = NULL, why = PLACE_NONE;
+    place_id *gpus = NULL;
     size_t count = 0;
     enum berth_code code = shown_gpus(reply, task, &gpus, &count, err);
     if (code == BERTH_OK)
-        code = visible_make(graph, &reply->asked->allowed, gpus, count, &reply->answer.warnings,
+        code = visible_make(graph, &reply->asked->allowed, gpus, count, warnings,
                             &environment.visible, err);
     free(gpus);
     if (code == BERTH_OK && task->nic_count > 0)
-        code = nic_variables_ucx(graph, reply->answer.nic + task->nics, task->nic_count,
-                                 &environment.ucx, &why, err);
-    if (code == BERTH_OK && why != PLACE_NONE && unchosen->count++ == 0) {
-        unchosen->first = t;
-        unchosen->why = why;
-    }
+        code = nics_ucx(graph, reply->answer.nic + task->nics, task->nic_count, warnings,
+                        &environment.ucx, err);
     if (code == BERTH_OK && !answer_append(tasks, task_json(reply, t, &environment)))
         code = no_memory(err);
     visible_done(&environment.visible);
@@ -199,58 +179,27 @@ static enum berth_code put_tasks(struct reply *reply, json_t *json, struct berth
 {
     json_t *tasks = json_array();
     char *nccl = NULL;
-    struct unchosen unchosen = {0};
     if (!answer_set(json, "tasks", tasks))
         return no_memory(err);
-    enum berth_code code = nic_variables_nccl(reply->snap, &nccl, err);
+    enum berth_code code = nics_nccl(reply->snap, &nccl, err);
     for (size_t t = 0; code == BERTH_OK && t < reply->answer.task_count; t++)
-        code = put_task(reply, tasks, t, nccl, &unchosen, err);
-    if (code == BERTH_OK)
-        warn_of_unchosen(reply, &unchosen);
+        code = put_task(reply, tasks, t, nccl, err);
     free(nccl);
-    return code;
-}
-
-/* Consumes take_text. NULL: no correct option exists, so it is omitted. */
-static enum berth_code put_line(json_t *launcher, const char *key, enum berth_code code,
-                                char *take_text, struct berth_err *err)
-{
-    if (code == BERTH_OK && !set_text(launcher, key, take_text))
-        code = no_memory(err);
-    free(take_text);
     return code;
 }
 
 static enum berth_code put_launcher(struct reply *reply, json_t *json, struct berth_err *err)
 {
-    const struct snapshot *snap = reply->snap;
     struct bind_answer *answer = &reply->answer;
     json_t *launcher = json_object();
-    char *text = NULL;
-    if (!answer_set(json, "launcher", launcher))
-        return no_memory(err);
-    enum berth_code code =
-        launcher_slurm(snap, &reply->asked->allowed, answer, &answer->warnings, &text, err);
-    code = put_line(launcher, "slurm", code, text, err);
-    if (code == BERTH_OK) {
-        text = NULL;
-        code = launcher_rankfile(snap, answer, reply->asked->ranks, &text, err);
-        code = put_line(launcher, "rankfile", code, text, err);
-    }
-    if (code == BERTH_OK) {
-        text = NULL;
-        code = launcher_omp_places(snap, answer, &text, err);
-        code = put_line(launcher, "omp_places", code, text, err);
-    }
-    if (code == BERTH_OK) {
-        text = NULL;
-        code = launcher_numactl(snap, answer, &text, err);
-        code = put_line(launcher, "numactl", code, text, err);
-    }
-    if (code == BERTH_OK) {
-        text = NULL;
-        code = nic_variables_cray(snap->graph, answer, &text, err);
-        code = put_line(launcher, "cray_mpich", code, text, err);
+    enum berth_code code = answer_set(json, "launcher", launcher) ? BERTH_OK : no_memory(err);
+    for (int i = 0; code == BERTH_OK && i < LAUNCHERS; i++) {
+        char *text = NULL;
+        code = launcher_options((enum launcher)i, reply->snap, &reply->asked->allowed, answer,
+                                reply->asked->ranks, &answer->warnings, &text, err);
+        if (code == BERTH_OK && !set_text(launcher, launcher_name((enum launcher)i), text))
+            code = no_memory(err);
+        free(text);
     }
     return code;
 }
@@ -288,10 +237,7 @@ static void warn_of_hidden_gpus(struct reply *reply)
          t++)
         for (size_t i = 0; i < answer->task[t].variables.count; i++)
             if (strcmp(answer->task[t].variables.variable[i].name, "HSA_ENABLE_PEER_SDMA") == 0) {
-                reasons_note(&answer->warnings,
-                             "HSA_ENABLE_PEER_SDMA is about gpus that a task's runtime sees: with "
-                             "ROCR_VISIBLE_DEVICES of its own gpus alone no other task's is one "
-                             "(visible all shows them)");
+                reasons_add(&answer->warnings, REASON_PEERS_HIDDEN, NO_SUBJECTS, NO_NUMBERS);
                 return;
             }
 }
@@ -300,21 +246,16 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
 {
     struct bind_answer *answer = &reply->answer;
     warn_of_hidden_gpus(reply);
-    if (reply->asked->is_size_assumed)
-        reasons_note(&answer->warnings,
-                     "bytes is not given: each flow of the pattern counts as many as host_bytes, "
-                     "or %d MiB without",
-                     (int)(BIND_BYTES_ASSUMED >> 20));
+    if (reply->asked->bytes_assumed > 0)
+        reasons_add(&answer->warnings, REASON_BYTES_ASSUMED, NO_SUBJECTS,
+                    NUMBERS((double)reply->asked->bytes_assumed));
     if (reply->asked->traffic.count == 0)
-        reasons_note(&answer->warnings, "no time is predicted: %s; locality alone decided",
-                     reply->asked->names_traffic ? "of the traffic that the request names no byte "
-                                                   "leaves a rank here for another, or comes to one"
-                                                 : "the request names no traffic");
+        reasons_add(&answer->warnings,
+                    reply->asked->names_traffic ? REASON_TRAFFIC_ELSEWHERE : REASON_TRAFFIC_UNNAMED,
+                    NO_SUBJECTS, NO_NUMBERS);
     if (reply->asked->key != NULL && !reply->is_kept && !reply->is_within_key)
-        reasons_note(&answer->warnings,
-                     "the plan stands under its key until nobody asked for it for %d minutes: you "
-                     "have no claim under that key (berth claim --key)",
-                     PLAN_CACHE_S / 60);
+        reasons_add(&answer->warnings, REASON_KEY_UNCLAIMED, NO_SUBJECTS,
+                    NUMBERS(PLAN_CACHE_S / 60.0));
     enum berth_code code = put_tasks(reply, json, err);
     if (code == BERTH_OK)
         code = put_launcher(reply, json, err);
@@ -365,10 +306,7 @@ static enum berth_code plan(struct binding *binding, struct bind_answer *ret, st
     if (code == BERTH_OK)
         reasons_append(&ret->warnings, &binding->left_out);
     if (code == BERTH_OK && *binding->within != '\0')
-        reasons_note(&ret->reasons,
-                     "within claim %s: of the cpus, gpus and memory only what is claimed there, in "
-                     "each kind that it covers",
-                     binding->within);
+        reasons_add(&ret->reasons, REASON_WITHIN_CLAIM, SUBJECTS(binding->within), NO_NUMBERS);
     bool says_claimed = code == BERTH_NOTHING_ALLOWED && binding->asked.allowed.gpus_claimed;
     if ((code == BERTH_NOT_ENOUGH || code == BERTH_NOTHING_ALLOWED) && binding->any_left_out &&
         !says_claimed)

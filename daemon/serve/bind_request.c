@@ -157,9 +157,10 @@ static enum berth_code read_traffic(const struct graph *graph, const json_t *par
         code = read_bytes(params, "host_bytes", 0, &request.host_bytes, err);
     if (code == BERTH_OK)
         code = read_flows(params, &request, &exact, err);
-    asked->is_size_assumed = pattern != TRAFFIC_NONE && request.bytes < 0;
-    if (asked->is_size_assumed)
-        request.bytes = request.host_bytes > 0 ? request.host_bytes : BIND_BYTES_ASSUMED;
+    if (pattern != TRAFFIC_NONE && request.bytes < 0) {
+        asked->bytes_assumed = request.host_bytes > 0 ? request.host_bytes : BIND_BYTES_ASSUMED;
+        request.bytes = asked->bytes_assumed;
+    }
     request.ranks = asked->ranks;
     request.pattern = (enum traffic_pattern)pattern;
     asked->request.by = (enum load_by)mechanism;

@@ -146,6 +146,7 @@ enum berth_code request_no_such_place(const struct graph *graph, const char *nam
             if (strlen(word) != letters || strncmp(word, text, letters) != 0 || others[0] == '\0')
                 continue;
             err_text(err, 0, text);
+            err_text(err, 1, word);
             return err_set(err, BERTH_NO_SUCH_PLACE,
                            "this node has no %s, and so no place %.60s; it has %s (berth topo)",
                            word, text, others);
@@ -157,6 +158,8 @@ enum berth_code request_no_such_place(const struct graph *graph, const char *nam
                        "this node has no place %.60s; it has %s (berth topo)", text, others);
     }
     err_text(err, 0, text);
+    snprintf(others, sizeof others, "%.*s", (int)letters, text);
+    err_text(err, 1, others);
     return err_set(err, BERTH_NO_SUCH_PLACE,
                    "this node has no place %.60s; of that kind it has %s (berth topo)", text,
                    there);
@@ -242,6 +245,7 @@ static enum berth_code allowed_memory(const struct graph *graph, const json_t *a
         list_kind(graph, "numa", 4, there, sizeof there);
         list_kind(graph, "gpu", 3, gpus, sizeof gpus);
         const char *and = there[0] != '\0' && gpus[0] != '\0' ? ", " : "";
+        err_text(err, 0, "allowed.memory");
         return err_set(err, BERTH_NOTHING_ALLOWED,
                        "allowed.memory is empty: no memory may be used; there is that of %s%s%s",
                        there, and, gpus);
@@ -288,6 +292,7 @@ static enum berth_code allowed_cpus(const struct graph *graph, const json_t *all
     char *list = cpuset_list_new(&there);
     if (list == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for cpus");
+    err_text(err, 0, "allowed.cpus");
     err_set(err, BERTH_NOTHING_ALLOWED,
             "allowed.cpus has no cpu of this node: \"%.60s\"; there are %.80s", text, list);
     free(list);

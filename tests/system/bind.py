@@ -247,7 +247,7 @@ def gpus_are_named_where_that_is_surely_right():
         assert [(task["gpus"][0], task["environment"]) for task in tasks] == [(f"gpu{i}", {"CUDA_VISIBLE_DEVICES": str(i), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}) for i in range(4)], tasks
         # gpu0 may be hidden from the tasks: then gpu2 would be number 1.
         answer = node.bind(tasks=2, allowed={"gpus": ["gpu2", "gpu3"]})
-        assert all(task["environment"] == {} for task in answer["tasks"]) and any("gpu2 has no uuid" in line for line in texts(answer, "warnings")), answer
+        assert all(task["environment"] == {} for task in answer["tasks"]) and [reason["subjects"] for reason in coded(answer, "visible-unset")] == [["gpu2", "gpu3"]], answer
         answer = node.bind(tasks=1, allowed={"gpus": ["gpu0", "gpu3"]}, visible="own")
         assert answer["tasks"][0]["environment"]["CUDA_VISIBLE_DEVICES"] == "0", answer
     with Asked("mi250x") as node:
@@ -408,13 +408,12 @@ def what_is_wrong_with_a_request_is_named():
 
 
 def tasks_that_may_use_no_gpu_are_told_so():
-    said = "8 gpus are there and none is allowed (allowed.gpus): the tasks have none"
     with Asked("mi250x") as node:
         for more in ({}, {"host_bytes": MIB}):
             answer = node.bind(tasks=2, allowed={"gpus": []}, **more)
-            assert said in texts(answer, "warnings") and all(task["gpus"] == [] for task in answer["tasks"]), answer
+            assert [reason["numbers"] for reason in coded(answer, "gpus-not-allowed")] == [{"gpus": 8}] and all(task["gpus"] == [] for task in answer["tasks"]), answer
         for request in ({"tasks": 2}, {"tasks": 2, "gpus_per_task": 0, "allowed": {"gpus": []}}, {"tasks": 2, "gpus_per_task": 0, "allowed": {"gpus": []}, "pattern": "ring", "bytes": MIB}):
-            assert not any("none is allowed" in line for line in texts(node.bind(**request), "warnings")), request
+            assert not coded(node.bind(**request), "gpus-not-allowed"), request
 
 
 def tasks_without_gpus_have_a_price_where_what_they_stream_is_known():

@@ -108,18 +108,20 @@ static enum berth_code none_allowed(struct work *work, size_t there, struct bert
                         request->traffic->flow[i].to != TRAFFIC_HOST;
     if (request->gpus_per_task == 0)
         return BERTH_OK;
-    const char *plural = there == 1 ? "" : "s", *is = there == 1 ? "is" : "are";
+    bool are_claimed = request->allowed->gpus_claimed;
     char names[80];
     list_all(work->snap->graph, names, sizeof names);
-    const char *why = request->allowed->gpus_claimed
-                          ? "others have claimed all that are allowed (berth claims lists by whom)"
-                          : "none is allowed (allowed.gpus)";
+    err_text(err, 0, are_claimed ? "" : "allowed.gpus");
     if (between_gpus || request->gpus_per_task > 0 || request->tasks_per_gpu > 0)
         return err_set(err, BERTH_NOTHING_ALLOWED,
-                       "%zu gpu%s %s there and %s: %s; with gpus_per_task 0 the tasks have none",
-                       there, plural, is, why, names);
-    reasons_note(&work->answer.warnings, "%zu gpu%s %s there and %s: the tasks have none", there,
-                 plural, is, why);
+                       "%zu gpu%s there and %s: %s; with gpus_per_task 0 the tasks have none",
+                       there, there == 1 ? " is" : "s are",
+                       are_claimed
+                           ? "others have claimed all that are allowed (berth claims lists by whom)"
+                           : "none is allowed (allowed.gpus)",
+                       names);
+    reasons_add(&work->answer.warnings, are_claimed ? REASON_GPUS_CLAIMED : REASON_GPUS_NOT_ALLOWED,
+                NO_SUBJECTS, NUMBERS((double)there));
     return BERTH_OK;
 }
 
@@ -349,9 +351,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
                               "%" PRId64 " tasks need a core each; %" PRId64 " are allowed",
                               request->tasks, cores);
     if (!request->allowed->given)
-        reasons_note(
-            &answer->warnings,
-            "the request does not say where it comes from (allowed): the whole node is meant");
+        reasons_add(&answer->warnings, REASON_ALLOWED_UNSTATED, NO_SUBJECTS, NO_NUMBERS);
     answer->task_count = (size_t)request->tasks;
     answer->task = calloc(answer->task_count + 1, sizeof *answer->task);
     if (answer->task == NULL)

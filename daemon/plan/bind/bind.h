@@ -3,7 +3,7 @@
  *
  * Main types: struct bind_request, struct bind_answer.
  * Uses: base node cost search
- * Public headers: bind.h launcher_options.h nic_variables.h traffic_request.h visible.h
+ * Public headers: bind.h launcher_options.h nics.h traffic_request.h visible.h
  * Shown by: tests/unit/plan/bind, `berth bind`
  *
  * Bind: gpus, cores, memory and nics for the tasks of a job, so that one step of what they move

@@ -5,77 +5,61 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/ends.h"
-#include "node/allowed.h"
 #include "node/gpu.h"
 #include "node/locality.h"
-#include "node/reasons.h"
-#include "plan/bind/gpus.h"
 
-/* A string that grows. */
-struct text {
+struct work {
+    const struct graph *graph;
+    const struct allowed *allowed;
+    const struct bind_answer *answer;
+    const int64_t *ranks;
+    struct reasons *warnings;
     FILE *file;
-    char *start;
-    size_t length;
+    bool is_right, has_failed;
 };
-
-static bool text_init(struct text *text)
-{
-    text->file = open_memstream(&text->start, &text->length);
-    return text->file != NULL;
-}
-
-static enum berth_code text_finish(struct text *text, char **ret, struct berth_err *err)
-{
-    bool ok = !ferror(text->file);
-    if (fclose(text->file) != 0 || !ok) {
-        free(text->start);
-        return err_set(err, BERTH_NO_MEMORY, "no memory for launcher strings");
-    }
-    *ret = text->start;
-    return BERTH_OK;
-}
-
-static enum berth_code no_memory(struct berth_err *err)
-{
-    return err_set(err, BERTH_NO_MEMORY, "no memory for launcher strings");
-}
 
 static bool has_core(const struct place *core, const struct cpuset *cpus)
 {
     return core->cpus != NULL && cpuset_intersects(core->cpus, cpus);
 }
 
-/* Sites keep the same few cores of llcs for the system; a job that has all others has the node. */
-static enum berth_code has_whole_node(const struct graph *graph, const struct allowed *allowed,
-                                      bool *ret, struct berth_err *err)
+/* ---- srun ---- */
+
+/* Counts the cores of an L3, or those without one, that are not allowed. False where these are half
+ * of them or more. */
+static bool has_most(const struct work *work, place_id l3, unsigned *ret_reserved)
 {
-    unsigned *all = calloc(graph->place_count, 2 * sizeof *all);
-    if (all == NULL)
-        return no_memory(err);
-    unsigned *mine = all + graph->place_count, reserved = 0;
-    bool whole = true;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
-         g = graph_next(graph, PLACE_GPU, g + 1))
-        whole = whole && (allowed_has_gpu(allowed, g) || gpu_is_cut(graph, g));
-    for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE;
-         c = graph_next(graph, PLACE_CORE, c + 1)) {
-        place_id llc = locality_above(graph, c, PLACE_LLC);
-        all[llc != PLACE_NONE ? llc : 0]++;
-        mine[llc != PLACE_NONE ? llc : 0] += has_core(graph_place(graph, c), &allowed->cpus);
-    }
-    for (size_t p = 0; p < graph->place_count; p++) {
-        if (mine[p] == all[p])
+    unsigned all = 0, mine = 0;
+    for (place_id c = graph_next(work->graph, PLACE_CORE, 0); c != PLACE_NONE;
+         c = graph_next(work->graph, PLACE_CORE, c + 1)) {
+        if (locality_above(work->graph, c, PLACE_LLC) != l3)
             continue;
-        whole = whole && 2 * mine[p] > all[p] && (reserved == 0 || reserved == all[p] - mine[p]);
-        reserved = all[p] - mine[p];
+        all++;
+        mine += has_core(graph_place(work->graph, c), &work->allowed->cpus);
     }
-    free(all);
-    *ret = whole;
-    return BERTH_OK;
+    *ret_reserved = all - mine;
+    return mine == all || 2 * mine > all;
 }
 
-/* Slurm numbers gpus by their device files where all have minors of their own; else they count as
+/* Sites keep the same few cores of each L3 for the system; a job that has all others has the node.
+ */
+static bool has_whole_node(const struct work *work)
+{
+    unsigned reserved, of_all = 0;
+    bool whole = has_most(work, PLACE_NONE, &of_all);
+    for (place_id g = graph_next(work->graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(work->graph, PLACE_GPU, g + 1))
+        whole = whole && (allowed_has_gpu(work->allowed, g) || gpu_is_cut(work->graph, g));
+    for (place_id l3 = graph_next(work->graph, PLACE_LLC, 0); whole && l3 != PLACE_NONE;
+         l3 = graph_next(work->graph, PLACE_LLC, l3 + 1)) {
+        whole =
+            has_most(work, l3, &reserved) && (reserved == 0 || of_all == 0 || reserved == of_all);
+        of_all = reserved > 0 ? reserved : of_all;
+    }
+    return whole;
+}
+
+/* Slurm numbers GPUs by their device files where all have minors of their own; else they count as
  * the node's do. */
 static unsigned gres_index(const struct graph *graph, place_id gpu)
 {
@@ -94,55 +78,41 @@ static unsigned gres_index(const struct graph *graph, place_id gpu)
     return by_minor ? lower_minor : lower_number;
 }
 
-static void put_gpu_bind(FILE *file, const struct graph *graph, const struct bind_answer *answer)
+static void put_slurm(struct work *work)
 {
+    const struct bind_answer *answer = work->answer;
+    char text[CPUSET_MAX / 4 + 4];
     size_t each = (size_t)answer->gpus_per_task;
-    fputs(each == 1 ? " --gpu-bind=map_gpu:" : " --gpu-bind=mask_gpu:", file);
+    work->is_right = has_whole_node(work);
+    if (!work->is_right) {
+        reasons_add(work->warnings, REASON_SRUN_PART_OF_NODE, NO_SUBJECTS, NO_NUMBERS);
+        return;
+    }
     for (size_t t = 0; t < answer->task_count; t++) {
-        struct cpuset mask = {0};
-        char text[CPUSET_MAX / 4 + 4];
+        cpuset_format_mask(&answer->task[t].cpus, text, sizeof text);
+        fprintf(work->file, "%s%s", t == 0 ? "--cpu-bind=mask_cpu:" : ",", text);
+    }
+    for (size_t t = 0; each > 0 && t < answer->task_count; t++) {
+        struct cpuset gpus = {0};
         for (size_t i = 0; i < each; i++)
-            cpuset_add(&mask, gres_index(graph, answer->task[t].gpus[i]));
-        cpuset_format_mask(&mask, text, sizeof text);
+            cpuset_add(&gpus, gres_index(work->graph, answer->task[t].gpus[i]));
         if (each == 1)
-            fprintf(file, "%s%d", t > 0 ? "," : "", cpuset_next(&mask, 0));
+            cpuset_format_list(&gpus, text, sizeof text);
         else
-            fprintf(file, "%s%s", t > 0 ? "," : "", text);
+            cpuset_format_mask(&gpus, text, sizeof text);
+        fprintf(work->file, "%s%s",
+                t > 0       ? ","
+                : each == 1 ? " --gpu-bind=map_gpu:"
+                            : " --gpu-bind=mask_gpu:",
+                text);
     }
 }
 
-enum berth_code launcher_slurm(const struct snapshot *snap, const struct allowed *allowed,
-                               const struct bind_answer *answer, struct reasons *warnings,
-                               char **ret, struct berth_err *err)
-{
-    struct text text;
-    bool is_whole = false;
-    enum berth_code code = has_whole_node(snap->graph, allowed, &is_whole, err);
-    if (code != BERTH_OK)
-        return code;
-    if (!is_whole) {
-        reasons_note(
-            warnings,
-            "no options for srun: its masks count the whole node, of which only a part is allowed");
-        *ret = NULL;
-        return BERTH_OK;
-    }
-    if (!text_init(&text))
-        return no_memory(err);
-    fputs("--cpu-bind=mask_cpu:", text.file);
-    for (size_t t = 0; t < answer->task_count; t++) {
-        char mask[CPUSET_MAX / 4 + 4];
-        cpuset_format_mask(&answer->task[t].cpus, mask, sizeof mask);
-        fprintf(text.file, "%s%s", t > 0 ? "," : "", mask);
-    }
-    if (answer->gpus_per_task > 0)
-        put_gpu_bind(text.file, snap->graph, answer);
-    return text_finish(&text, ret, err);
-}
+/* ---- rank file ---- */
 
 /* A core's place in hwloc's order, which goes down the tree and at each level by lowest cpu. */
 struct rank_key {
-    int first[4]; /* lowest cpu of package, NUMA node, llc, core */
+    int first[4]; /* lowest cpu of package, NUMA node, L3, core */
     place_id core;
 };
 
@@ -168,82 +138,134 @@ static size_t logical_order(const struct graph *graph, struct rank_key *key)
     for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE;
          c = graph_next(graph, PLACE_CORE, c + 1)) {
         int package = lowest_cpu(graph, locality_above(graph, c, PLACE_PACKAGE)),
-            numa = lowest_cpu(graph, locality_numa(graph, c));
-        int llc = lowest_cpu(graph, locality_above(graph, c, PLACE_LLC));
-        /* Of NUMA node and llc the larger one, with the lower first cpu, stands above the other. */
+            numa = lowest_cpu(graph, locality_numa(graph, c)),
+            l3 = lowest_cpu(graph, locality_above(graph, c, PLACE_LLC));
+        /* Of NUMA node and L3 the larger one, with the lower first cpu, stands above the other. */
         key[count++] = (struct rank_key){
-            {package, numa < llc ? numa : llc, numa < llc ? llc : numa, lowest_cpu(graph, c)}, c};
+            {package, numa < l3 ? numa : l3, numa < l3 ? l3 : numa, lowest_cpu(graph, c)}, c};
     }
     qsort(key, count, sizeof *key, compare_keys);
     return count;
 }
 
-enum berth_code launcher_rankfile(const struct snapshot *snap, const struct bind_answer *answer,
-                                  const int64_t *ranks, char **ret, struct berth_err *err)
+static void put_rankfile(struct work *work)
 {
-    struct rank_key *key = calloc(graph_count(snap->graph, PLACE_CORE) + 1, sizeof *key);
-    struct text text;
-    if (key == NULL || !text_init(&text)) {
-        free(key);
-        return no_memory(err);
-    }
-    size_t cores = logical_order(snap->graph, key);
-    for (size_t t = 0; t < answer->task_count; t++) {
+    struct rank_key *key = calloc(graph_count(work->graph, PLACE_CORE) + 1, sizeof *key);
+    char list[CPUSET_MAX * 5];
+    work->has_failed = key == NULL;
+    if (key == NULL)
+        return;
+    size_t cores = logical_order(work->graph, key);
+    for (size_t t = 0; t < work->answer->task_count; t++) {
         struct cpuset slots = {0};
-        char list[CPUSET_MAX * 5];
         for (size_t i = 0; i < cores; i++)
-            if (has_core(graph_place(snap->graph, key[i].core), &answer->task[t].cpus))
+            if (has_core(graph_place(work->graph, key[i].core), &work->answer->task[t].cpus))
                 cpuset_add(&slots, (unsigned)i);
         cpuset_format_list(&slots, list, sizeof list);
-        fprintf(text.file, "rank %" PRId64 "=localhost slot=%s\n",
-                ranks != NULL ? ranks[t] : (int64_t)t, list);
+        fprintf(work->file, "rank %" PRId64 "=localhost slot=%s\n",
+                work->ranks != NULL ? work->ranks[t] : (int64_t)t, list);
     }
     free(key);
-    return text_finish(&text, ret, err);
 }
 
-enum berth_code launcher_omp_places(const struct snapshot *snap, const struct bind_answer *answer,
-                                    char **ret, struct berth_err *err)
+/* ---- the others ---- */
+
+static void put_omp_places(struct work *work)
 {
-    const struct graph *graph = snap->graph;
-    struct text text;
-    if (!text_init(&text))
-        return no_memory(err);
-    for (size_t t = 0; t < answer->task_count; t++) {
-        const char *separator = "";
-        for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE;
-             c = graph_next(graph, PLACE_CORE, c + 1)) {
-            if (!has_core(graph_place(graph, c), &answer->task[t].cpus))
+    for (size_t t = 0; t < work->answer->task_count; t++) {
+        const struct cpuset *its = &work->answer->task[t].cpus;
+        const char *separator = "{";
+        for (place_id c = graph_next(work->graph, PLACE_CORE, 0); c != PLACE_NONE;
+             c = graph_next(work->graph, PLACE_CORE, c + 1)) {
+            if (!has_core(graph_place(work->graph, c), its))
                 continue;
-            struct cpuset cpus = *graph_place(graph, c)->cpus;
-            cpuset_and(&cpus, &answer->task[t].cpus);
-            fprintf(text.file, "%s{", separator);
-            const char *comma = "";
+            struct cpuset cpus = *graph_place(work->graph, c)->cpus;
+            cpuset_and(&cpus, its);
             for (int cpu = cpuset_next(&cpus, 0); cpu >= 0;
-                 cpu = cpuset_next(&cpus, (unsigned)cpu + 1), comma = ",")
-                fprintf(text.file, "%s%d", comma, cpu);
-            fputs("}", text.file);
-            separator = ",";
+                 separator = ",", cpu = cpuset_next(&cpus, (unsigned)cpu + 1))
+                fprintf(work->file, "%s%d", separator, cpu);
+            separator = "},{";
         }
-        fputs("\n", text.file);
+        fputs("}\n", work->file);
     }
-    return text_finish(&text, ret, err);
 }
 
-enum berth_code launcher_numactl(const struct snapshot *snap, const struct bind_answer *answer,
-                                 char **ret, struct berth_err *err)
+static void put_numactl(struct work *work)
 {
-    struct text text;
-    if (!text_init(&text))
-        return no_memory(err);
-    for (size_t t = 0; t < answer->task_count; t++) {
-        char list[CPUSET_MAX * 5];
-        cpuset_format_list(&answer->task[t].cpus, list, sizeof list);
-        fprintf(text.file, "numactl --physcpubind=%s", list);
-        if (answer->task[t].memory != PLACE_NONE)
-            fprintf(text.file, " --preferred=%" PRId32,
-                    graph_place(snap->graph, answer->task[t].memory)->number);
-        fputs("\n", text.file);
+    char list[CPUSET_MAX * 5];
+    for (size_t t = 0; t < work->answer->task_count; t++) {
+        const struct bind_task *task = &work->answer->task[t];
+        cpuset_format_list(&task->cpus, list, sizeof list);
+        fprintf(work->file, "numactl --physcpubind=%s", list);
+        if (task->memory != PLACE_NONE)
+            fprintf(work->file, " --preferred=%" PRId32,
+                    graph_place(work->graph, task->memory)->number);
+        fputs("\n", work->file);
     }
-    return text_finish(&text, ret, err);
+}
+
+static bool is_slingshot_of(const struct graph *graph, place_id nic, place_id numa)
+{
+    const char *fabric = place_detail(graph_place(graph, nic), "fabric");
+    return fabric != NULL && strcmp(fabric, "slingshot") == 0 && locality_numa(graph, nic) == numa;
+}
+
+/* Whether a task's nics are the Slingshot ports of the NUMA node with all its cpus, if any. */
+static bool has_nics_of_numa(const struct work *work, const struct bind_task *task)
+{
+    const struct graph *graph = work->graph;
+    size_t there = 0, own = 0;
+    place_id home = graph_next(graph, PLACE_NUMA, 0);
+    while (home != PLACE_NONE && (graph_place(graph, home)->cpus == NULL ||
+                                  !cpuset_contains(graph_place(graph, home)->cpus, &task->cpus)))
+        home = graph_next(graph, PLACE_NUMA, home + 1);
+    for (place_id n = graph_next(graph, PLACE_NIC, 0); home != PLACE_NONE && n != PLACE_NONE;
+         n = graph_next(graph, PLACE_NIC, n + 1))
+        there += is_slingshot_of(graph, n, home);
+    for (size_t i = 0; there > 0 && i < task->nic_count; i++)
+        own += is_slingshot_of(graph, work->answer->nic[task->nics + i], home);
+    return there > 0 && own == there && own == task->nic_count;
+}
+
+static void put_cray_mpich(struct work *work)
+{
+    work->is_right = work->answer->task_count > 0;
+    for (size_t t = 0; t < work->answer->task_count; t++)
+        work->is_right = work->is_right && has_nics_of_numa(work, &work->answer->task[t]);
+    fputs("MPICH_OFI_NIC_POLICY=NUMA", work->file);
+}
+
+static const struct {
+    const char *name;
+    void (*put)(struct work *work);
+} launchers[LAUNCHERS] = {
+    [LAUNCHER_SLURM] = {"slurm", put_slurm},
+    [LAUNCHER_RANKFILE] = {"rankfile", put_rankfile},
+    [LAUNCHER_OMP_PLACES] = {"omp_places", put_omp_places},
+    [LAUNCHER_NUMACTL] = {"numactl", put_numactl},
+    [LAUNCHER_CRAY_MPICH] = {"cray_mpich", put_cray_mpich},
+};
+
+const char *launcher_name(enum launcher launcher) { return launchers[launcher].name; }
+
+enum berth_code launcher_options(enum launcher launcher, const struct snapshot *snap,
+                                 const struct allowed *allowed, const struct bind_answer *answer,
+                                 const int64_t *ranks, struct reasons *warnings, char **ret,
+                                 struct berth_err *err)
+{
+    char *text = NULL;
+    size_t length;
+    struct work work = {
+        snap->graph, allowed, answer, ranks, warnings, open_memstream(&text, &length), true, false};
+    if (work.file == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for launcher options");
+    launchers[launcher].put(&work);
+    bool has_failed = ferror(work.file) != 0 || work.has_failed;
+    has_failed = fclose(work.file) != 0 || has_failed;
+    if (has_failed || !work.is_right) {
+        free(text);
+        text = NULL;
+    }
+    *ret = text;
+    return has_failed ? err_set(err, BERTH_NO_MEMORY, "no memory for launcher options") : BERTH_OK;
 }

@@ -133,30 +133,30 @@ static bool gpu_name(const struct graph *graph, const struct allowed *allowed, p
     return false;
 }
 
-/* The gpus of one vendor as a comma-separated list; NULL in ret when there are none or one cannot
- * be named: that one is in ret_unnamed, else NONE. */
+/* Lists the GPUs of one vendor; NULL in ret when there are none or one cannot be named, of which
+ * warnings tells (NULL: not). */
 static enum berth_code list(const struct graph *graph, const struct allowed *allowed,
                             const place_id *gpus, size_t count, enum naming naming,
-                            place_id *ret_unnamed, char **ret, struct berth_err *err)
+                            struct reasons *warnings, char **ret, struct berth_err *err)
 {
     enum gpu_vendor vendor = naming == NAMING_ROCR ? VENDOR_AMD : VENDOR_NVIDIA;
     char *text = malloc(count * (NAME_SIZE + 1) + 1);
     size_t used = 0;
-    *ret_unnamed = PLACE_NONE;
+    bool is_named = true;
     if (text == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for device names");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; is_named && i < count; i++) {
         char name[NAME_SIZE];
         if (gpu_vendor(graph_place(graph, gpus[i])) != vendor)
             continue;
-        if (!gpu_name(graph, allowed, gpus[i], naming, name)) {
-            *ret_unnamed = gpus[i];
-            used = 0;
-            break;
-        }
-        used += (size_t)sprintf(text + used, "%s%s", used > 0 ? "," : "", name);
+        is_named = gpu_name(graph, allowed, gpus[i], naming, name);
+        if (is_named)
+            used += (size_t)sprintf(text + used, "%s%s", used > 0 ? "," : "", name);
+        else if (warnings != NULL)
+            reasons_add_about(warnings, REASON_VISIBLE_UNSET, graph_place(graph, gpus[i])->name,
+                              NO_NUMBERS);
     }
-    if (used == 0) {
+    if (used == 0 || !is_named) {
         free(text);
         text = NULL;
     }
@@ -164,44 +164,27 @@ static enum berth_code list(const struct graph *graph, const struct allowed *all
     return BERTH_OK;
 }
 
-static enum berth_code name_all(const struct graph *graph, const struct allowed *allowed,
-                                const place_id *gpus, size_t count, struct reasons *warnings,
-                                struct visible *visible, struct berth_err *err)
-{
-    place_id amd, nvidia = PLACE_NONE;
-    enum berth_code code =
-        list(graph, allowed, gpus, count, NAMING_ROCR, &amd, &visible->rocr, err);
-    if (code == BERTH_OK)
-        code = list(graph, allowed, gpus, count, NAMING_CUDA_UUID, &nvidia, &visible->cuda, err);
-    if (code == BERTH_OK && nvidia != PLACE_NONE) {
-        code = list(graph, allowed, gpus, count, NAMING_CUDA_INDEX, &nvidia, &visible->cuda, err);
-        visible->cuda_order = visible->cuda != NULL ? "PCI_BUS_ID" : NULL;
-    }
-    place_id unnamed = amd != PLACE_NONE ? amd : nvidia;
-    if (unnamed != PLACE_NONE)
-        reasons_note(warnings,
-                     "%s has no uuid of its own, and is not counted surely: visible devices are "
-                     "not set for tasks that see it",
-                     graph_place(graph, unnamed)->name);
-    return code;
-}
-
 enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed,
                              const place_id *gpus, size_t count, struct reasons *warnings,
                              struct visible *ret, struct berth_err *err)
 {
     struct visible visible = {0};
-    enum berth_code code = name_all(graph, allowed, gpus, count, warnings, &visible, err);
+    enum berth_code code =
+        list(graph, allowed, gpus, count, NAMING_ROCR, warnings, &visible.rocr, err);
+    if (code == BERTH_OK)
+        code = list(graph, allowed, gpus, count, NAMING_CUDA_UUID, NULL, &visible.cuda, err);
+    if (code == BERTH_OK && visible.cuda == NULL) {
+        code = list(graph, allowed, gpus, count, NAMING_CUDA_INDEX, warnings, &visible.cuda, err);
+        visible.cuda_order = visible.cuda != NULL ? "PCI_BUS_ID" : NULL;
+    }
     if (code != BERTH_OK) {
         visible_done(&visible);
         return code;
     }
     for (size_t i = 0; i < count; i++)
         if (gpu_vendor(graph_place(graph, gpus[i])) == VENDOR_UNKNOWN)
-            reasons_note(warnings,
-                         "the vendor of %s is not known, or has no variable for visible devices: "
-                         "they are not set for tasks that see it",
-                         graph_place(graph, gpus[i])->name);
+            reasons_add_about(warnings, REASON_VISIBLE_UNSET, graph_place(graph, gpus[i])->name,
+                              NO_NUMBERS);
     size_t n = 0;
     if (visible.rocr != NULL) {
         visible.unset[n++] = "HIP_VISIBLE_DEVICES";

@@ -94,8 +94,9 @@ static void a_device_that_is_cut_is_no_place_beside_its_slices(void **state)
                         "gpu1 is left out: it is cut into slices, which are gpus of their own");
     assert_int_equal(f.answer.warnings.count, 1);
     /* nor does srun count it */
-    assert_int_equal(
-        launcher_slurm(f.snap, &f.allowed, &f.answer, &f.answer.warnings, &slurm, &err), BERTH_OK);
+    assert_int_equal(launcher_options(LAUNCHER_SLURM, f.snap, &f.allowed, &f.answer, NULL,
+                                      &f.answer.warnings, &slurm, &err),
+                     BERTH_OK);
     assert_non_null(slurm);
     assert_non_null(strstr(slurm, "map_gpu:0,1,2,3,4,5,6,7,8"));
     free(slurm);

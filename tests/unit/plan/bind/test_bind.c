@@ -60,9 +60,9 @@ static void frontier_with_reserved_cores(void **state)
                      BERTH_OK);
     for (int t = 0; t < 8; t++)
         assert_int_equal(gpu_of(&f, (size_t)t, 0), t);
-    assert_int_equal(
-        launcher_slurm(f.snap, &f.allowed, &f.answer, &f.answer.warnings, &slurm, &f.err),
-        BERTH_OK);
+    assert_int_equal(launcher_options(LAUNCHER_SLURM, f.snap, &f.allowed, &f.answer, NULL,
+                                      &f.answer.warnings, &slurm, &f.err),
+                     BERTH_OK);
     assert_string_equal(slurm, "--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,"
                                "0xfe000000,0xfe,0xfe00,0xfe00000000,0xfe0000000000"
                                " --gpu-bind=map_gpu:0,1,2,3,4,5,6,7");

@@ -11,9 +11,9 @@ static void assert_slurm(struct fixture *f, const char *expected)
     char *text = NULL;
     struct berth_err err = {0};
     size_t before = f->answer.warnings.count;
-    assert_int_equal(
-        launcher_slurm(f->snap, &f->allowed, &f->answer, &f->answer.warnings, &text, &err),
-        BERTH_OK);
+    assert_int_equal(launcher_options(LAUNCHER_SLURM, f->snap, &f->allowed, &f->answer, NULL,
+                                      &f->answer.warnings, &text, &err),
+                     BERTH_OK);
     if (expected != NULL)
         assert_string_equal(text, expected);
     else
@@ -85,13 +85,19 @@ static void lines_for_other_launchers(void **state)
     const int64_t ranks[] = {6, 7};
     char *text = NULL;
     struct berth_err err = {0};
-    assert_int_equal(launcher_rankfile(f.snap, &f.answer, ranks, &text, &err), BERTH_OK);
+    assert_int_equal(launcher_options(LAUNCHER_RANKFILE, f.snap, &f.allowed, &f.answer, ranks,
+                                      &f.answer.warnings, &text, &err),
+                     BERTH_OK);
     assert_string_equal(text, "rank 6=localhost slot=0-1\nrank 7=localhost slot=4-5\n");
     free(text);
-    assert_int_equal(launcher_omp_places(f.snap, &f.answer, &text, &err), BERTH_OK);
+    assert_int_equal(launcher_options(LAUNCHER_OMP_PLACES, f.snap, &f.allowed, &f.answer, NULL,
+                                      &f.answer.warnings, &text, &err),
+                     BERTH_OK);
     assert_string_equal(text, "{0,8},{1,9}\n{4,12},{5,13}\n");
     free(text);
-    assert_int_equal(launcher_numactl(f.snap, &f.answer, &text, &err), BERTH_OK);
+    assert_int_equal(launcher_options(LAUNCHER_NUMACTL, f.snap, &f.allowed, &f.answer, NULL,
+                                      &f.answer.warnings, &text, &err),
+                     BERTH_OK);
     assert_string_equal(text, "numactl --physcpubind=0-1,8-9 --preferred=0\nnumactl "
                               "--physcpubind=4-5,12-13 --preferred=1\n");
     free(text);
@@ -121,7 +127,9 @@ static void a_rank_file_counts_as_hwloc_does(void **state)
         graph, NULL, (struct bind_request){.tasks = 2, .gpus_per_task = 0, .cores_per_task = 3});
     char *text = NULL;
     struct berth_err err = {0};
-    assert_int_equal(launcher_rankfile(f.snap, &f.answer, NULL, &text, &err), BERTH_OK);
+    assert_int_equal(launcher_options(LAUNCHER_RANKFILE, f.snap, &f.allowed, &f.answer, NULL,
+                                      &f.answer.warnings, &text, &err),
+                     BERTH_OK);
     assert_string_equal(text, "rank 0=localhost slot=0-2\nrank 1=localhost slot=4-6\n");
     free(text);
     end(&f);
@@ -223,7 +231,8 @@ static void gpus_without_uuids_by_pci_address_where_that_is_sure(void **state)
     allowed.gpus[gpus[0]] = allowed.gpus[gpus[2]] = true;
     assert_int_equal(visible_make(graph, &allowed, gpus, 1, &warnings, &visible, &err), BERTH_OK);
     assert_true(visible.cuda == NULL && visible.cuda_order == NULL && warnings.count == 1 &&
-                strncmp(warnings.item[0].text, "gpu0 ", 5) == 0);
+                warnings.item[0].code == REASON_VISIBLE_UNSET &&
+                strcmp(warnings.item[0].subject[0], "gpu0") == 0);
     allowed.gpus[gpus[1]] = true;
     allowed.gpus[gpus[2]] = false; /* one behind does not matter */
     assert_int_equal(visible_make(graph, &allowed, gpus, 1, &warnings, &visible, &err), BERTH_OK);

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#include "plan/bind/nic_variables.h"
+#include "plan/bind/launcher_options.h"
+#include "plan/bind/nics.h"
 
 #define NICS 4
 
@@ -48,7 +49,7 @@ static void devices_are_named_that_are_surely_right(void **state)
     static const struct {
         struct nic nic[NICS];
         const char *ucx[2], *nccl, *cray; /* of a task on each NUMA node */
-        const char *why;                  /* of the second */
+        enum reason_code why;             /* of the second; REASON_CODES none */
     } cases[] = {
         {{{"infiniband", "mlx5_0", "active", NULL},
           {"infiniband", "mlx5_1", "active", NULL},
@@ -57,7 +58,7 @@ static void devices_are_named_that_are_surely_right(void **state)
          {"mlx5_0:1,mlx5_1:1", "ibp1s0:1"},
          "=mlx5_0,mlx5_1,ibp1s0",
          NULL,
-         NULL},
+         REASON_CODES},
         {{{"infiniband", "mlx5_0", "active", NULL},
           {"infiniband", "mlx5_1", "1", NULL},
           {"infiniband", "mlx5_2", "1", NULL},
@@ -65,7 +66,7 @@ static void devices_are_named_that_are_surely_right(void **state)
          {"mlx5_0:1", NULL},
          "=mlx5_0",
          NULL,
-         "nic2 (mlx5_2) has no port that is known to be active"},
+         REASON_NIC_NO_PORT},
         {{{"infiniband", "mlx4_0", "active", NULL},
           {"ethernet", NULL, NULL, NULL},
           {"infiniband", "mlx4_1", "active", "2"},
@@ -73,7 +74,7 @@ static void devices_are_named_that_are_surely_right(void **state)
          {"mlx4_0:1", NULL},
          "=mlx4_0,mlx4_1",
          NULL,
-         "which of the 2 ports of nic2 (mlx4_1) are to be used is not known"},
+         REASON_NIC_WHICH_PORT},
         /* RoCE by its name; a node with a fabric leaves Ethernet aside */
         {{{"ethernet", "mlx5_0", "active", NULL},
           {"ethernet", NULL, NULL, NULL},
@@ -82,7 +83,7 @@ static void devices_are_named_that_are_surely_right(void **state)
          {"mlx5_0:1", "rocep1s0:1"},
          "=mlx5_0,rocep1s0",
          NULL,
-         NULL},
+         REASON_CODES},
         /* neither: EFA, iWARP, Omni-Path; names that no device has */
         {{{"ethernet", "rdmap197s0", "active", NULL},
           {"ethernet", "iwp1s0", "active", NULL},
@@ -91,7 +92,7 @@ static void devices_are_named_that_are_surely_right(void **state)
          {NULL, NULL},
          NULL,
          NULL,
-         NULL},
+         REASON_CODES},
         /* one gpu has none next to it: the others' would be farther than what it might use */
         {{{"infiniband", "mlx5_0", "active", NULL},
           {"infiniband", "mlx5_1", "active", NULL},
@@ -100,7 +101,7 @@ static void devices_are_named_that_are_surely_right(void **state)
          {"mlx5_0:1,mlx5_1:1", NULL},
          NULL,
          NULL,
-         NULL},
+         REASON_CODES},
         {{{"slingshot", NULL, NULL, NULL},
           {"ethernet", NULL, NULL, NULL},
           {"slingshot", NULL, NULL, NULL},
@@ -108,7 +109,7 @@ static void devices_are_named_that_are_surely_right(void **state)
          {NULL, NULL},
          NULL,
          "MPICH_OFI_NIC_POLICY=NUMA",
-         NULL},
+         REASON_CODES},
         {{{"slingshot", NULL, NULL, NULL},
           {"ethernet", NULL, NULL, NULL},
           {"ethernet", NULL, NULL, NULL},
@@ -116,7 +117,7 @@ static void devices_are_named_that_are_surely_right(void **state)
          {NULL, NULL},
          NULL,
          NULL,
-         NULL},
+         REASON_CODES},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture f = answer_over(
@@ -124,24 +125,27 @@ static void devices_are_named_that_are_surely_right(void **state)
             (struct bind_request){.tasks = 2, .gpus_per_task = 1, .in_rank_order = true});
         const struct graph *graph = f.snap->graph;
         struct berth_err err = {0};
-        char *text = NULL, why[160], of[32];
-        place_id unnamed = PLACE_NONE;
+        struct reasons warnings = {0};
+        char *text = NULL, of[32];
         snprintf(of, sizeof of, "case %zu", i);
         for (size_t t = 0; t < 2; t++) {
             const struct bind_task *task = &f.answer.task[t];
-            assert_int_equal(nic_variables_ucx(graph, f.answer.nic + task->nics, task->nic_count,
-                                               &text, &unnamed, &err),
-                             BERTH_OK);
+            assert_int_equal(
+                nics_ucx(graph, f.answer.nic + task->nics, task->nic_count, &warnings, &text, &err),
+                BERTH_OK);
             assert_text(text, cases[i].ucx[t], of);
-            if (t == 0)
-                assert_int_equal(unnamed, PLACE_NONE);
+            assert_true(t == 1 || warnings.count == 0);
         }
-        assert_int_equal(unnamed != PLACE_NONE, cases[i].why != NULL);
-        if (cases[i].why != NULL)
-            assert_string_equal(nic_variables_why(graph, unnamed, why, sizeof why), cases[i].why);
-        assert_int_equal(nic_variables_nccl(f.snap, &text, &err), BERTH_OK);
+        assert_int_equal(warnings.count, cases[i].why != REASON_CODES);
+        if (cases[i].why != REASON_CODES) {
+            assert_int_equal(warnings.item[0].code, cases[i].why);
+            assert_string_equal(warnings.item[0].subject[0], "nic2");
+        }
+        assert_int_equal(nics_nccl(f.snap, &text, &err), BERTH_OK);
         assert_text(text, cases[i].nccl, of);
-        assert_int_equal(nic_variables_cray(graph, &f.answer, &text, &err), BERTH_OK);
+        assert_int_equal(launcher_options(LAUNCHER_CRAY_MPICH, f.snap, &f.allowed, &f.answer, NULL,
+                                          &warnings, &text, &err),
+                         BERTH_OK);
         assert_text(text, cases[i].cray, of);
         end(&f);
     }
@@ -158,13 +162,15 @@ static void tasks_without_gpus(void **state)
     struct fixture f =
         answer_over(node_of((struct nic[NICS]){infiniband, infiniband, infiniband, infiniband}, 0),
                     NULL, (struct bind_request){.tasks = 2});
-    assert_int_equal(nic_variables_nccl(f.snap, &text, &err), BERTH_OK);
+    assert_int_equal(nics_nccl(f.snap, &text, &err), BERTH_OK);
     assert_text(text, NULL, "without gpus");
     end(&f);
     for (int tasks = 1; tasks <= 2; tasks++) {
         f = answer_over(node_of((struct nic[NICS]){slingshot, slingshot, slingshot, slingshot}, 0),
                         NULL, (struct bind_request){.tasks = tasks});
-        assert_int_equal(nic_variables_cray(f.snap->graph, &f.answer, &text, &err), BERTH_OK);
+        assert_int_equal(launcher_options(LAUNCHER_CRAY_MPICH, f.snap, &f.allowed, &f.answer, NULL,
+                                          &f.answer.warnings, &text, &err),
+                         BERTH_OK);
         assert_text(text, tasks == 2 ? "MPICH_OFI_NIC_POLICY=NUMA" : NULL, "of all cores");
         end(&f);
     }
