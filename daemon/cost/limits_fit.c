@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "node/spread.h"
+#include "sim/sim.h"
 
 #define WORK_MAX 5e8  /* a second of additions: the rest is listed as unexplained */
 #define CHANGE   0.02 /* a constant capacity that misses a run by more becomes a table */
@@ -28,6 +29,11 @@ struct search {
     size_t *group; /* by flow */
     struct fit_limit best;
     double work;
+    struct sim *sim;
+    struct sim_limit limit[FIT_LIMITS_MAX + 1];
+    struct sim_step step[FIT_LIMITS_MAX + 1][LIMIT_STEPS_MAX];
+    struct sim_flow flow[SETS_FLOWS_MAX];
+    uint16_t use[SETS_FLOWS_MAX][FIT_LIMITS_MAX + 1];
 };
 
 static bool is_near(double predicted, double rate)
@@ -66,59 +72,28 @@ static double capacity_of(const struct fit_limit *limit, unsigned users)
     return capacity;
 }
 
-/* Rates rise alike until a flow has its own, or a limit is full. */
-void limits_fit_rates(const double *alone, const struct fit_limit *limit, size_t limit_count,
-                      const size_t *flow, size_t count, double *ret_rate)
+/* The rates of a run's flows under the first count limits. */
+static void share(struct search *search, const struct fit_run *run, size_t count, double *ret_rate)
 {
-    struct {
-        const unsigned char *users;
-        double left;
-        unsigned growing;
-    } full[FIT_LIMITS_MAX + 1];
-    size_t full_count = 0, left = count;
-    for (size_t l = 0; l < limit_count; l++) {
-        unsigned users = 0;
-        double together = 0;
-        for (size_t i = 0; i < count; i++)
-            if (limit[l].users[flow[i]]) {
-                users++;
-                together += alone[flow[i]];
-            }
-        double capacity = users > 0 ? capacity_of(&limit[l], users) : INFINITY;
-        if (together > capacity) {
-            full[full_count].users = limit[l].users;
-            full[full_count].left = capacity;
-            full[full_count++].growing = users;
-        }
+    const struct fit *fit = search->fit;
+    for (size_t l = 0; l < count; l++) {
+        struct sim_step *step = search->step[l];
+        search->limit[l] = (struct sim_limit){step, fit->limit[l].step_count};
+        for (size_t s = 0; s < fit->limit[l].step_count; s++)
+            step[s] =
+                (struct sim_step){fit->limit[l].step[s].flows, fit->limit[l].step[s].bytes_per_s};
     }
-    for (size_t i = 0; i < count; i++)
-        ret_rate[i] = -1; /* still rises */
-    while (left > 0) {
-        const unsigned char *tight = NULL;
-        double level = INFINITY;
-        bool has_own = false;
-        for (size_t l = 0; l < full_count; l++) {
-            double share = fmax(full[l].left, 0) / full[l].growing;
-            if (full[l].growing > 0 && share < level) {
-                level = share;
-                tight = full[l].users;
-            }
-        }
-        for (size_t i = 0; i < count; i++)
-            has_own |= ret_rate[i] < 0 && alone[flow[i]] <= level;
-        for (size_t i = 0; i < count; i++) {
-            if (ret_rate[i] >= 0 ||
-                !(has_own ? alone[flow[i]] <= level : tight != NULL && tight[flow[i]]))
-                continue;
-            ret_rate[i] = has_own ? alone[flow[i]] : level;
-            left--;
-            for (size_t l = 0; l < full_count; l++)
-                if (full[l].users[flow[i]]) {
-                    full[l].left -= ret_rate[i];
-                    full[l].growing--;
-                }
-        }
+    for (size_t i = 0; i < run->count; i++) {
+        uint16_t *use = search->use[i];
+        unsigned uses = 0;
+        for (size_t l = 0; l < count; l++)
+            if (fit->limit[l].users[run->flow[i]])
+                use[uses++] = (uint16_t)l;
+        search->flow[i] = (struct sim_flow){
+            .bytes = 1, .bytes_per_s = fit->alone[run->flow[i]], .limit = use, .limit_count = uses};
     }
+    sim_rates(search->sim, search->limit, search->flow, run->count, ret_rate);
+    search->work += (double)(run->count * run->count * (count + 1));
 }
 
 /* True when the limit's users get more than its capacity by the other limits. */
@@ -135,14 +110,14 @@ static bool binds(const struct fit_limit *limit, const struct fit_run *run)
 }
 
 /* Predicts all runs; added: the last limit, else NULL. */
-static void predict(struct fit *fit, const struct fit_limit *added)
+static void predict(struct search *search, const struct fit_limit *added)
 {
+    struct fit *fit = search->fit;
     for (size_t r = 0; r < fit->run_count; r++) {
         struct fit_run *run = &fit->run[r];
         if (added != NULL && !binds(added, run))
             continue;
-        limits_fit_rates(fit->alone, fit->limit, fit->limit_count, run->flow, run->count,
-                         run->predicted);
+        share(search, run, fit->limit_count, run->predicted);
         run->is_reproduced = true;
         for (size_t i = 0; i < run->count; i++)
             run->is_reproduced = run->is_reproduced && is_near(run->predicted[i], run->rate[i]);
@@ -363,8 +338,7 @@ static long gain_in(struct search *search, const struct fit_run *run, const stru
     *ret_explains = false;
     if (!binds(limit, run))
         return 0;
-    limits_fit_rates(fit->alone, fit->limit, fit->limit_count + 1, run->flow, run->count, rate);
-    search->work += (double)(run->count * run->count * (fit->limit_count + 1));
+    share(search, run, fit->limit_count + 1, rate);
     bool is_whole = is_near(sum_of(rate, run->count), measured),
          was_whole = is_near(sum_of(run->predicted, run->count), measured);
     for (size_t i = 0; i < run->count; i++) {
@@ -564,7 +538,7 @@ static bool explain(struct search *search)
             continue;
         }
         fit->limit_count++;
-        predict(fit, search->by_total ? NULL : trial); /* totals change by earlier limits, too */
+        predict(search, search->by_total ? NULL : trial); /* totals change by earlier limits, too */
         if (search->by_total)
             widen_by_unfairness(fit, trial);
     }
@@ -572,9 +546,10 @@ static bool explain(struct search *search)
 }
 
 /* True when a run with so many users is farther off by the limits as they are than predicted. */
-static bool is_needed(const struct fit *fit, const struct fit_limit *limit, unsigned least,
+static bool is_needed(struct search *search, const struct fit_limit *limit, unsigned least,
                       unsigned most)
 {
+    const struct fit *fit = search->fit;
     bool needed = false;
     for (size_t r = 0; r < fit->run_count && !needed; r++) {
         const struct fit_run *run = &fit->run[r];
@@ -582,7 +557,7 @@ static bool is_needed(const struct fit *fit, const struct fit_limit *limit, unsi
         unsigned users = users_in(run, limit->users);
         if (users < least || users > most)
             continue;
-        limits_fit_rates(fit->alone, fit->limit, fit->limit_count, run->flow, run->count, rate);
+        share(search, run, fit->limit_count, rate);
         for (size_t i = 0; i < run->count; i++)
             needed = needed || fabs(rate[i] - run->rate[i]) >
                                    fabs(run->predicted[i] - run->rate[i]) + CHANGE * run->rate[i];
@@ -591,8 +566,9 @@ static bool is_needed(const struct fit *fit, const struct fit_limit *limit, unsi
 }
 
 /* Removes steps of tables that limits found later explain as well. */
-static void remove_spare_steps(struct fit *fit)
+static void remove_spare_steps(struct search *search)
 {
+    struct fit *fit = search->fit;
     for (size_t l = 0; l < fit->limit_count; l++) {
         struct fit_limit *limit = &fit->limit[l];
         for (size_t s = limit->step_count; s-- > 0 && limit->step_count > 1;) {
@@ -603,7 +579,7 @@ static void remove_spare_steps(struct fit *fit)
                 continue;
             memmove(step, step + 1, (limit->step_count - s - 1) * sizeof *step);
             limit->step_count--;
-            if (is_needed(fit, limit, whole.step[s].flows, most))
+            if (is_needed(search, limit, whole.step[s].flows, most))
                 *limit = whole;
         }
     }
@@ -611,32 +587,41 @@ static void remove_spare_steps(struct fit *fit)
 
 bool limits_fit(struct fit *fit)
 {
-    struct search search = {.fit = fit,
-                            .is_given_up = calloc(fit->run_count + 1, sizeof *search.is_given_up),
-                            .total = calloc(fit->run_count + 1, sizeof *search.total),
-                            .sorted = calloc(fit->run_count + 1, sizeof *search.sorted),
-                            .group = calloc(fit->flow_count + 1, sizeof *search.group),
-                            .best = {.users = calloc(fit->flow_count + 1, 1)}};
+    struct search *search = calloc(1, sizeof *search);
     fit->limit = calloc(FIT_LIMITS_MAX + 1, sizeof *fit->limit);
     fit->limit_count = 0;
-    bool ok = search.is_given_up != NULL && search.total != NULL && search.sorted != NULL &&
-              search.group != NULL && search.best.users != NULL && fit->limit != NULL &&
-              look_at_candidates(&search);
+    bool ok = search != NULL && fit->limit != NULL;
     if (ok) {
-        predict(fit, NULL);
-        ok = explain(&search);
+        search->fit = fit;
+        search->is_given_up = calloc(fit->run_count + 1, sizeof *search->is_given_up);
+        search->total = calloc(fit->run_count + 1, sizeof *search->total);
+        search->sorted = calloc(fit->run_count + 1, sizeof *search->sorted);
+        search->group = calloc(fit->flow_count + 1, sizeof *search->group);
+        search->best.users = calloc(fit->flow_count + 1, 1);
+        search->sim = sim_new(SETS_FLOWS_MAX, FIT_LIMITS_MAX + 1, FIT_LIMITS_MAX + 1, 0);
+        ok = search->is_given_up != NULL && search->total != NULL && search->sorted != NULL &&
+             search->group != NULL && search->best.users != NULL && search->sim != NULL &&
+             look_at_candidates(search);
     }
     if (ok) {
-        remove_spare_steps(fit);
-        predict(fit, NULL);
-        search.by_total = true;
-        ok = explain(&search);
+        predict(search, NULL);
+        ok = explain(search);
     }
-    free(search.is_given_up);
-    free(search.total);
-    free(search.sorted);
-    free(search.group);
-    free(search.best.users);
+    if (ok) {
+        remove_spare_steps(search);
+        predict(search, NULL);
+        search->by_total = true;
+        ok = explain(search);
+    }
+    if (search != NULL) {
+        free(search->is_given_up);
+        free(search->total);
+        free(search->sorted);
+        free(search->group);
+        free(search->best.users);
+        sim_free(search->sim);
+    }
+    free(search);
     if (!ok)
         limits_fit_done(fit);
     return ok;

@@ -66,7 +66,3 @@ void limits_fit_done(struct fit *fit);
 /* Marks the users that were slower than alone in a run with another user. */
 void limits_fit_mark_slowed(const struct fit *fit, const unsigned char *users,
                             unsigned char *ret_slowed);
-
-/* Writes the rate of each of count flows under limits. */
-void limits_fit_rates(const double *alone, const struct fit_limit *limit, size_t limit_count,
-                      const size_t *flow, size_t count, double *ret_rate);

@@ -84,16 +84,16 @@ void link_paths_free(struct link_paths *paths)
 
 /* ---- one path ---- */
 
-/* A place reached by a search from one place; few places have links, so that lists are short. */
+/* Few places have links, so that lists are short. */
 #define REACHED_MAX 1024
 
+/* A place that a search reached, by its shortest path. */
 struct reached {
     place_id place;
-    double width;
     size_t before; /* index of the place before */
     const struct edge *by;
     size_t links;
-    bool done, several;
+    bool several;
 };
 
 struct search {
@@ -120,123 +120,91 @@ static bool may_pass(const struct search *search, place_id place, const struct e
     }
 }
 
-static struct reached *entry_of(struct search *search, place_id place)
+static struct reached *find_reached(struct search *search, place_id place)
 {
     for (size_t i = 0; i < search->count; i++)
         if (search->reached[i].place == place)
             return &search->reached[i];
-    if (search->count == REACHED_MAX)
-        return NULL;
-    search->reached[search->count] = (struct reached){.place = place};
-    return &search->reached[search->count++];
+    return NULL;
 }
 
-static double widest_edge(const struct link_paths *paths, place_id place)
-{
-    double most = 0;
-    for (size_t e = paths->first[place]; e < paths->first[place + 1]; e++)
-        most = fmax(most, paths->edge[e].bytes_per_s);
-    return most;
-}
-
-/* Returns the rate of the widest path, by Dijkstra's algorithm with the least rate of a path for
- * its length; 0 none. A path as wide as the ends' widest links is the widest. */
-static double widest(struct search *search, place_id from)
-{
-    double bound = fmin(widest_edge(search->paths, from), widest_edge(search->paths, search->to));
-    search->count = 0;
-    entry_of(search, search->to)->width = 0;
-    entry_of(search, from)->width = INFINITY;
-    while (search->reached[0].width < bound) {
-        struct reached *at = NULL;
-        for (size_t i = 0; i < search->count; i++)
-            if (!search->reached[i].done && (at == NULL || search->reached[i].width > at->width))
-                at = &search->reached[i];
-        if (at == NULL || at->place == search->to)
-            break;
-        at->done = true;
-        const struct link_paths *paths = search->paths;
-        for (size_t e = paths->first[at->place]; e < paths->first[at->place + 1]; e++) {
-            bool may = at->place == from || may_pass(search, at->place, &paths->edge[e]);
-            struct reached *next = may ? entry_of(search, paths->edge[e].to) : NULL;
-            if (next != NULL && !next->done)
-                next->width = fmax(next->width, fmin(at->width, paths->edge[e].bytes_per_s));
-        }
-    }
-    return search->reached[0].width;
-}
-
-/* Finds the path with the fewest links that are all as wide; breadth first, lower numbers first. */
+/* Finds the path with the fewest links that are all so wide: breadth first, lower numbers first. */
 static const struct reached *shortest(struct search *search, place_id from, double width)
 {
+    const struct link_paths *paths = search->paths;
     const struct reached *end = NULL;
-    search->count = 0;
-    entry_of(search, from)->links = 0;
+    search->reached[0] = (struct reached){.place = from};
+    search->count = 1;
     for (size_t i = 0; i < search->count && (end == NULL || search->reached[i].links < end->links);
          i++) {
-        const struct link_paths *paths = search->paths;
-        place_id place = search->reached[i].place;
-        for (size_t e = paths->first[place]; e < paths->first[place + 1]; e++) {
+        const struct reached at = search->reached[i];
+        for (size_t e = paths->first[at.place]; e < paths->first[at.place + 1]; e++) {
             const struct edge *edge = &paths->edge[e];
-            size_t before = search->count;
-            if (edge->bytes_per_s < width || (place != from && !may_pass(search, place, edge)))
+            if (edge->bytes_per_s < width || (i > 0 && !may_pass(search, at.place, edge)))
                 continue;
-            struct reached *next = entry_of(search, edge->to);
-            if (next == NULL)
+            struct reached *next = find_reached(search, edge->to);
+            if (next != NULL)
+                next->several |= next->links == at.links + 1;
+            if (next != NULL || search->count == REACHED_MAX)
                 continue;
-            if (search->count > before) {
-                next->before = i;
-                next->by = edge;
-                next->links = search->reached[i].links + 1;
-                next->several = search->reached[i].several;
-                end = edge->to == search->to ? next : end;
-            } else if (next->links == search->reached[i].links + 1) {
-                next->several = true;
-            }
+            next = &search->reached[search->count++];
+            *next = (struct reached){edge->to, i, edge, at.links + 1, at.several};
+            end = edge->to == search->to ? next : end;
         }
     }
     return end;
 }
 
-static bool find_way(struct search *search, place_id from, struct link_path *ret)
+/* Returns the next lower stated rate of any link; 0 none. */
+static double narrower(const struct link_paths *paths, double width)
 {
-    double width = widest(search, from);
-    if (!(width > UNSTATED) || isinf(width))
-        return false;
-    const struct reached *at = shortest(search, from, width);
+    double most = 0;
+    for (size_t e = 0; e < paths->first[paths->place_count]; e++)
+        if (paths->edge[e].bytes_per_s < width && paths->edge[e].bytes_per_s > UNSTATED)
+            most = fmax(most, paths->edge[e].bytes_per_s);
+    return most;
+}
+
+static bool find_path(struct search *search, place_id from, struct link_path *ret)
+{
+    const struct reached *at = NULL;
+    double width = INFINITY;
+    while (at == NULL && (width = narrower(search->paths, width)) > 0)
+        at = shortest(search, from, width);
     if (at == NULL || at->links > LINK_PATH_STEPS)
         return false;
     *ret = (struct link_path){.step_count = at->links,
-                              .bytes_per_s = width,
+                              .bytes_per_s = INFINITY,
                               .is_one_of_several = at->several,
                               .unstated = LINK_PATH_STATED};
     for (size_t i = at->links; i > 0; i--) {
         const struct link *link = &search->paths->graph->links[at->by->link];
         if (link->kind == LINK_SMP && !(link->nominal_bytes_per_s > 0))
             ret->unstated = at->by->link;
+        ret->bytes_per_s = fmin(ret->bytes_per_s, at->by->bytes_per_s);
         ret->step[i - 1].link = at->by->link;
         ret->step[i - 1].back = at->by->back;
         at = &search->reached[at->before];
     }
-    return true;
+    return !isinf(ret->bytes_per_s);
 }
 
 bool link_path_find(const struct link_paths *paths, place_id from, place_id to,
                     struct link_path *ret)
 {
     const struct graph *graph = paths->graph;
-    bool peers =
-        graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
     struct search search;
     search.paths = paths;
-    search.over_gpus = peers;
+    search.over_gpus =
+        graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
     search.to = to;
     if (from == to)
         return false;
-    if (find_way(&search, from, ret))
-        return true;
+    bool found = find_path(&search, from, ret);
+    if (found || !search.over_gpus)
+        return found;
     search.over_gpus = false;
-    return peers && find_way(&search, from, ret);
+    return find_path(&search, from, ret);
 }
 
 /* ---- all paths that are as wide and as short ---- */

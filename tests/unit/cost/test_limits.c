@@ -446,31 +446,9 @@ static void what_is_not_reproduced_is_said(void **state)
     graph_unref(graph);
 }
 
-/* Water fills: the one with little takes it all, the others share the rest; who uses two limits is
- * bound by the tighter one. */
-static void shares_are_max_min_fair(void **state)
-{
-    (void)state;
-    const double alone[] = {2, 10, 10, 10};
-    unsigned char both[] = {1, 1, 1, 0}, narrow[] = {0, 0, 1, 1};
-    const struct fit_limit limit[] = {
-        {.users = both, .step = {{1, 12, NAN, NAN, NAN}}, .step_count = 1},
-        {.users = narrow, .step = {{1, 6, NAN, NAN, NAN}}, .step_count = 1}};
-    const size_t flow[] = {0, 1, 2, 3};
-    double rate[4];
-    limits_fit_rates(alone, limit, 2, flow, 4, rate);
-    assert_float_equal(rate[0], 2, 1e-9);
-    assert_float_equal(rate[1], 7, 1e-9);
-    assert_float_equal(rate[2], 3, 1e-9);
-    assert_float_equal(rate[3], 3, 1e-9);
-    limits_fit_rates(alone, NULL, 0, flow, 4, rate);
-    assert_float_equal(rate[3], 10, 1e-9);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_are_max_min_fair),
         cmocka_unit_test(shared_host_ports_are_found),
         cmocka_unit_test(limits_stand_behind_limits),
         cmocka_unit_test(directions_share_a_link_only_where_a_run_says_so),
