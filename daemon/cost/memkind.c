@@ -73,59 +73,40 @@ place_id memkind_numa(const struct memkind_node *node, place_id memory)
     return graph_place(node->graph, memory)->kind == PLACE_GPU ? node->numa_of[memory] : memory;
 }
 
-/* Managed memory that is with a gpu goes where it is touched, or is touched from afar: cores always
- * reach it. */
-enum memkind_reach memkind_cores_reach(const struct memkind_node *node,
-                                       const struct memkind_place *place)
-{
-    if (place->kind != MEMKIND_DEVICE)
-        return MEMKIND_REACHED;
-    return memkind_is_one(node, place->gpu) ? MEMKIND_REACHED : MEMKIND_UNREACHED;
-}
+/* ---- reach ---- */
 
-/* What the gpu probe says of a transfer that cannot be, and not of one that it had no time for. */
-static const char *const nevers[] = {"does not reach", "no managed memory", "has no access"};
-
+/* Words of the gpu probe about a transfer that is impossible, not one that it had no time for. */
 static bool is_never(const char *why)
 {
+    static const char *const nevers[] = {"does not reach", "no managed memory", "has no access"};
     for (size_t i = 0; why != NULL && i < sizeof nevers / sizeof nevers[0]; i++)
         if (strstr(why, nevers[i]) != NULL)
             return true;
     return false;
 }
 
-/* Whether a transfer was measured, or said to be impossible. */
 static enum memkind_reach look(const struct snapshot *snap, enum metric metric, place_id from,
-                               place_id to, const char *axes, const char **why)
+                               place_id to, const char *axes)
 {
     const struct value *v;
-    size_t n = values_range_to(snap->values, metric, from, to, &v);
-    for (; n > 0; v++, n--)
-        if (strcmp(values_axes(snap->values, v), axes) == 0) {
-            if (v->value > 0)
-                return MEMKIND_REACHED;
-            if (!is_never(v->why_not))
-                return MEMKIND_UNKNOWN;
-            *why = v->why_not;
-            return MEMKIND_UNREACHED;
-        }
+    for (size_t n = values_range_to(snap->values, metric, from, to, &v); n > 0; v++, n--)
+        if (strcmp(values_axes(snap->values, v), axes) == 0)
+            return v->value > 0           ? MEMKIND_REACHED
+                   : is_never(v->why_not) ? MEMKIND_UNREACHED
+                                          : MEMKIND_UNKNOWN;
     return MEMKIND_UNKNOWN;
 }
 
-/* The answer of the first of these axes that was looked at; reached wherever one is. */
-static enum memkind_reach look_all(const struct snapshot *snap, place_id gpu,
-                                   const char *const *axes, size_t count, const char **why)
+/* Reached where it is from any NUMA node. */
+static enum memkind_reach look_from_any(const struct snapshot *snap, place_id gpu, const char *axes)
 {
     enum memkind_reach found = MEMKIND_UNKNOWN;
-    const struct graph *graph = snap->graph;
-    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE;
-         n = graph_next(graph, PLACE_NUMA, n + 1))
-        for (size_t i = 0; i < count; i++) {
-            enum memkind_reach reach = look(snap, METRIC_HOST_GPU_KERNEL, n, gpu, axes[i], why);
-            if (reach == MEMKIND_REACHED)
-                return reach;
-            found = reach == MEMKIND_UNREACHED ? reach : found;
-        }
+    for (place_id n = graph_next(snap->graph, PLACE_NUMA, 0);
+         n != PLACE_NONE && found != MEMKIND_REACHED;
+         n = graph_next(snap->graph, PLACE_NUMA, n + 1)) {
+        enum memkind_reach reach = look(snap, METRIC_HOST_GPU_KERNEL, n, gpu, axes);
+        found = reach == MEMKIND_UNKNOWN ? found : reach;
+    }
     return found;
 }
 
@@ -139,67 +120,61 @@ static bool is_coherent(const struct memkind_node *node, place_id gpu)
     return memkind_is_one(node, gpu);
 }
 
-/* Whether anything was measured of the gpu using ordinary memory as such. */
-static bool was_measured(const struct snapshot *snap, place_id gpu)
+/* True when a rate of the gpu in ordinary memory was measured. */
+static bool uses_system(const struct snapshot *snap, place_id gpu)
 {
     const struct value *v;
-    size_t n = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, gpu, &v);
-    for (; n > 0; v++, n--)
+    for (size_t n = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, gpu, &v); n > 0; v++, n--)
         if (graph_place(snap->graph, v->to)->kind == PLACE_NUMA && v->value > 0 &&
             values_axes(snap->values, v)[0] == '\0')
             return true;
     return false;
 }
 
-static struct memkind_reached reaches_system(const struct memkind_node *node,
-                                             const struct snapshot *snap, place_id gpu)
-{
-    static const char *const plain[] = {"kind=system;operation=read"},
-                             *const xnack[] = {"kind=system;operation=read;xnack=on"};
-    struct memkind_reached found = {0};
-    if (was_measured(snap, gpu))
-        return found;
-    found.reach = look_all(snap, gpu, plain, 1, &found.why);
-    if (found.reach == MEMKIND_REACHED)
-        return found;
-    if (look_all(snap, gpu, xnack, 1, &found.why) == MEMKIND_REACHED)
-        return (struct memkind_reached){.xnack = true};
-    if (found.reach == MEMKIND_UNKNOWN && is_coherent(node, gpu))
-        found.reach = MEMKIND_REACHED;
-    return found;
-}
-
-static struct memkind_reached reaches_managed(const struct snapshot *snap, place_id gpu)
+struct memkind_user memkind_user(const struct memkind_node *node, const struct snapshot *snap,
+                                 place_id gpu)
 {
     static const char *const managed[] = {"kind=managed;operation=read", "kind=managed",
                                           "kind=migrating;operation=read"};
-    struct memkind_reached found = {0};
-    if (look_all(snap, gpu, managed, sizeof managed / sizeof managed[0], &found.why) ==
-        MEMKIND_UNREACHED)
-        found.reach = MEMKIND_UNREACHED;
-    return found;
+    struct memkind_user user = {.gpu = gpu};
+    if (gpu == PLACE_NONE)
+        return user;
+    if (!uses_system(snap, gpu))
+        user.system.reach = look_from_any(snap, gpu, "kind=system;operation=read");
+    if (user.system.reach != MEMKIND_REACHED &&
+        look_from_any(snap, gpu, "kind=system;operation=read;xnack=on") == MEMKIND_REACHED)
+        user.system = (struct memkind_reached){MEMKIND_REACHED, .xnack = true};
+    if (user.system.reach == MEMKIND_UNKNOWN && is_coherent(node, gpu))
+        user.system.reach = MEMKIND_REACHED;
+    for (size_t i = 0; i < sizeof managed / sizeof managed[0]; i++) {
+        enum memkind_reach reach = look_from_any(snap, gpu, managed[i]);
+        if (reach == MEMKIND_REACHED) {
+            user.managed.reach = reach;
+            break;
+        }
+        if (reach == MEMKIND_UNREACHED)
+            user.managed.reach = reach;
+    }
+    return user;
 }
 
-void memkind_gpu(const struct memkind_node *node, const struct snapshot *snap, place_id gpu,
-                 struct memkind_gpu *ret)
+/* Managed memory moves to the cores that touch it, or is touched from afar: they always reach it.
+ */
+struct memkind_reached memkind_reaches(const struct memkind_user *user,
+                                       const struct memkind_node *node, const struct snapshot *snap,
+                                       const struct memkind_place *place)
 {
-    *ret = (struct memkind_gpu){.gpu = gpu,
-                                .system = reaches_system(node, snap, gpu),
-                                .managed = reaches_managed(snap, gpu)};
-}
-
-struct memkind_reached memkind_gpu_reaches(const struct memkind_gpu *gpu,
-                                           const struct snapshot *snap,
-                                           const struct memkind_place *place)
-{
-    struct memkind_reached found = {0};
-    if (place->kind == MEMKIND_SYSTEM)
-        return gpu->system;
-    if (place->kind == MEMKIND_MANAGED)
-        return gpu->managed;
-    if (place->kind == MEMKIND_DEVICE && place->gpu != gpu->gpu)
-        found.reach =
-            look(snap, METRIC_GPU_GPU_KERNEL, gpu->gpu, place->gpu, "operation=read", &found.why);
+    struct memkind_reached found = {MEMKIND_REACHED, false};
+    if (user->gpu == PLACE_NONE) {
+        if (place->kind == MEMKIND_DEVICE && !memkind_is_one(node, place->gpu))
+            found.reach = MEMKIND_UNREACHED;
+    } else if (place->kind == MEMKIND_SYSTEM) {
+        found = user->system;
+    } else if (place->kind == MEMKIND_MANAGED) {
+        found = user->managed;
+    } else if (place->kind == MEMKIND_DEVICE && place->gpu != user->gpu) {
+        found.reach = look(snap, METRIC_GPU_GPU_KERNEL, user->gpu, place->gpu, "operation=read");
+    }
     return found;
 }
 

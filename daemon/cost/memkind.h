@@ -42,7 +42,7 @@ enum berth_code memkind_node_init(const struct graph *graph, struct memkind_node
                                   struct berth_err *err);
 void memkind_node_done(struct memkind_node *node);
 
-/* Whether a gpu has one memory with the processor next to it, numa_of[gpu]. */
+/* True when a gpu has one memory with the processor next to it, numa_of[gpu]. */
 bool memkind_is_one(const struct memkind_node *node, place_id gpu);
 
 /* The gpu whose memory this is, a NUMA node's or a gpu's; PLACE_NONE when it is a processor's, or
@@ -57,28 +57,24 @@ place_id memkind_numa(const struct memkind_node *node, place_id memory);
 
 enum memkind_reach { MEMKIND_REACHED, MEMKIND_UNREACHED, MEMKIND_UNKNOWN };
 
-enum memkind_reach memkind_cores_reach(const struct memkind_node *node,
-                                       const struct memkind_place *place);
-
-/* xnack: only with HSA_XNACK=1 in the environment. why: of what is not reached, as the probe said
- * it; else NULL. */
+/* xnack: only with HSA_XNACK=1 in the environment. */
 struct memkind_reached {
     enum memkind_reach reach;
     bool xnack;
-    const char *why;
 };
 
-/* What kernels of a gpu reach of host memory, found once for a request. */
-struct memkind_gpu {
-    place_id gpu;
+/* Who accesses memory: cores, or kernels of a gpu, with what these reach of the host's memory. */
+struct memkind_user {
+    place_id gpu; /* PLACE_NONE: cores */
     struct memkind_reached system, managed;
 };
 
-void memkind_gpu(const struct memkind_node *node, const struct snapshot *snap, place_id gpu,
-                 struct memkind_gpu *ret);
-struct memkind_reached memkind_gpu_reaches(const struct memkind_gpu *gpu,
-                                           const struct snapshot *snap,
-                                           const struct memkind_place *place);
+/* gpu: PLACE_NONE for cores. */
+struct memkind_user memkind_user(const struct memkind_node *node, const struct snapshot *snap,
+                                 place_id gpu);
+struct memkind_reached memkind_reaches(const struct memkind_user *user,
+                                       const struct memkind_node *node, const struct snapshot *snap,
+                                       const struct memkind_place *place);
 
 /* What a program calls. xnack: as above. */
 void memkind_call(const struct memkind_node *node, const struct memkind_place *place, int64_t bytes,

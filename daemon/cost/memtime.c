@@ -4,45 +4,88 @@
 
 #include "node/spread.h"
 
-struct memtime memtime_unknown(void) { return (struct memtime){NAN, NAN, NAN, NAN, NAN}; }
-
-struct memtime memtime_bare(double time_ns)
+struct memtime memtime_unknown(void)
 {
-    return (struct memtime){time_ns, NAN, NAN, NAN, NAN};
+    return (struct memtime){.time_ns = NAN, .below = NAN, .above = NAN};
+}
+
+struct memtime memtime_bare(double time_ns, enum source source)
+{
+    return (struct memtime){time_ns, NAN, NAN, source, 0};
 }
 
 /* Between logarithms: a rate that may be twice as high may as well be half as high, and no time is
  * negative. */
-struct memtime memtime_within(double time_ns, double low_ns, double high_ns, double spread)
+struct memtime memtime_within(double time_ns, double spread)
 {
     double below = time_ns * (1 - exp(-spread)), above = time_ns * (exp(spread) - 1);
-    return (struct memtime){time_ns, low_ns, high_ns, below * below, above * above};
+    return (struct memtime){.time_ns = time_ns, .below = below * below, .above = above * above};
 }
 
-struct memtime memtime_of(double time_ns, double low_ns, double high_ns, uint32_t n, double like,
+struct memtime memtime_of(double time_ns, double low_ns, double high_ns, uint32_t n, double peers,
                           double rounds)
 {
     if (low_ns > 0)
-        return memtime_within(time_ns, low_ns, high_ns,
-                              spread_mean(log(high_ns / low_ns) / 2, n, like, rounds));
+        return memtime_within(time_ns, spread_mean(log(high_ns / low_ns) / 2, n, peers, rounds));
     /* what may be no time at all has no logarithm */
     double off = spread_mean((high_ns - low_ns) / 2, n, 0, rounds), below = fmin(off, time_ns);
-    return (struct memtime){time_ns, low_ns, high_ns, isnan(off) ? off : below * below, off * off};
+    return (struct memtime){
+        .time_ns = time_ns, .below = isnan(off) ? off : below * below, .above = off * off};
 }
+
+static enum source worse(enum source a, enum source b) { return a > b ? a : b; }
 
 struct memtime memtime_sum(struct memtime a, struct memtime b)
 {
-    return (struct memtime){a.time_ns + b.time_ns, a.low_ns + b.low_ns, a.high_ns + b.high_ns,
-                            a.below + b.below, a.above + b.above};
+    return (struct memtime){a.time_ns + b.time_ns, a.below + b.below, a.above + b.above,
+                            worse(a.source, b.source), a.doubts | b.doubts};
 }
 
-struct prediction memtime_median(const struct memtime *time)
+struct memtime memtime_doubted(struct memtime time, enum memtime_doubt doubt, enum source source)
 {
-    return (struct prediction){time->time_ns, time->low_ns, time->high_ns};
+    time.doubts |= 1u << doubt;
+    time.source = worse(time.source, source);
+    return time;
 }
 
-struct prediction memtime_once(const struct memtime *time)
+struct estimate memtime_estimate(const struct memtime *time)
 {
-    double low = time->time_ns - sqrt(time->below);
-    return (struct prediction){time->time_ns, low < 0 ? 0 : low, time->time_ns + sqrt(time->above)};
+    struct estimate estimate = {.time_ns = time->time_ns,
+                                .low_ns = fmax(time->time_ns - sqrt(time->below), 0),
+                                .high_ns = time->time_ns + sqrt(time->above),
+                                .source = time->source};
+    if (isnan(time->time_ns) || isnan(time->below))
+        estimate.low_ns = NAN; /* fmax ignores it */
+    if (time->source >= SOURCE_NOMINAL) {
+        estimate.low_ns = time->time_ns;
+        estimate.high_ns = NAN;
+    }
+    return estimate;
+}
+
+void memtime_warn(unsigned doubts, const char *memory, struct reasons *warnings)
+{
+    static const enum reason_code code[MEMTIME_DOUBTS] = {
+        [MEMTIME_SIMILAR] = REASON_SIMILAR_ACCESS,
+        [MEMTIME_LINKS] = REASON_ACCESS_BY_LINKS,
+        [MEMTIME_ALL_CORES] = REASON_RATE_OF_MORE_CORES,
+        [MEMTIME_PEAK] = REASON_PEAK_RATE,
+        [MEMTIME_SHARED] = REASON_SHARED_MEMORY,
+        [MEMTIME_NEAR] = REASON_RATE_OF_NEAR_CORES,
+        [MEMTIME_IN_FLIGHT] = REASON_RANDOM_IN_FLIGHT,
+        [MEMTIME_AS_STREAM] = REASON_RANDOM_AS_STREAM,
+        [MEMTIME_MIGRATION] = REASON_MIGRATION_NOT_COUNTED,
+        [MEMTIME_SEVERAL] = REASON_MANAGED_BY_SEVERAL,
+        [MEMTIME_START] = REASON_START_NOT_COUNTED,
+        [MEMTIME_SETUP] = REASON_SETUP_NOT_COUNTED,
+        [MEMTIME_ONE_THREAD] = REASON_TOUCHED_BY_ONE_THREAD};
+    for (size_t i = 0; i < MEMTIME_DOUBTS; i++)
+        if ((doubts & 1u << i) != 0)
+            reasons_add_about(warnings, code[i], memory, NO_NUMBERS);
+}
+
+void memtime_cite(struct memtime_basis *basis, const struct value *value)
+{
+    if (!evidence_add(basis->evidence, basis->start, value))
+        basis->no_memory = true;
 }

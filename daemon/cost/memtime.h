@@ -1,40 +1,73 @@
 /**
- * What using memory takes: the median with its 95 % interval, by which allocations are compared,
- * and how far off one more time may be, which is what a prediction is asked for.
+ * The time of accesses to memory: how long, how far off one more repetition may be, the source of
+ * the numbers, and the doubts about them.
  *
- * Parts that follow each other add up: the medians' ends, because what was measured wrong stays
- * wrong, and the squares of how far off one more of each may be. NAN where unknown. Pure.
+ * Parts that follow each other add up: deviations of single repetitions as squares, the most
+ * doubtful source, all doubts. Pure; any thread.
  */
 #pragma once
-#include <stdint.h>
-
+#include "cost/estimate.h"
 #include "cost/evidence.h"
+#include "node/reasons.h"
+
+/* What an answer warns of, each once with the memories that it is about. */
+enum memtime_doubt {
+    MEMTIME_SIMILAR,   /* a similar access, its start-up or the other direction stands for it */
+    MEMTIME_LINKS,     /* what links to the memory carry stands for it */
+    MEMTIME_ALL_CORES, /* the rate of more cores stands for some of them, who get no more */
+    MEMTIME_PEAK,      /* the stated peak of a memory, which no cores reach */
+    MEMTIME_SHARED,    /* how cores of several places share the memory was not measured */
+    MEMTIME_NEAR,      /* no more than what cores next to the memory get */
+    MEMTIME_IN_FLIGHT, /* how many random accesses are in flight was not measured */
+    MEMTIME_AS_STREAM, /* random accesses count as a stream, which is faster */
+    MEMTIME_MIGRATION, /* what moving managed memory costs is not counted */
+    MEMTIME_SEVERAL,   /* what several gpus do to managed memory is not known */
+    MEMTIME_START,     /* what starting a kernel, or one access, takes is not counted */
+    MEMTIME_SETUP,     /* what getting the memory costs is not counted */
+    MEMTIME_ONE_THREAD /* first touch was measured with one thread */
+};
+#define MEMTIME_DOUBTS (MEMTIME_ONE_THREAD + 1)
 
 struct memtime {
-    double time_ns, low_ns, high_ns; /* of the median */
-    /* the squares of how much less and more time one more may take */
+    double time_ns; /* NAN: nothing known predicts it */
+    /* the squares of how much less and more one more repetition may take; NAN unknown */
     double below, above;
+    enum source source;
+    unsigned doubts; /* bits 1 << enum memtime_doubt */
 };
 
 /* Nothing is known. */
 struct memtime memtime_unknown(void);
 
 /* By a figure without an interval. */
-struct memtime memtime_bare(double time_ns);
+struct memtime memtime_bare(double time_ns, enum source source);
 
-/* A time whose interval follows from one cell's median of n repetitions (0: not known): once, or
- * the mean of rounds repetitions. like: as of spread_cell_among. */
-struct memtime memtime_of(double time_ns, double low_ns, double high_ns, uint32_t n, double like,
+/* A time whose interval follows from one cell's median of n repetitions (0: not known), which lies
+ * between low_ns and high_ns: once, or the mean of rounds repetitions. peers: the deviation of such
+ * cells (spread_cell_among). */
+struct memtime memtime_of(double time_ns, double low_ns, double high_ns, uint32_t n, double peers,
                           double rounds);
 
-/* The same where it is known already by what share one more may be off: half of the interval over
- * the time. */
-struct memtime memtime_within(double time_ns, double low_ns, double high_ns, double spread);
+/* By the relative half width of the interval of one more repetition. */
+struct memtime memtime_within(double time_ns, double spread);
 
 struct memtime memtime_sum(struct memtime a, struct memtime b);
 
-/* The interval of the median. */
-struct prediction memtime_median(const struct memtime *time);
+/* The same with one more doubt, and a source that is at least so doubtful. */
+struct memtime memtime_doubted(struct memtime time, enum memtime_doubt doubt, enum source source);
 
-/* That of one more time. */
-struct prediction memtime_once(const struct memtime *time);
+/* Of one more repetition. By numbers that are nominal, or a lower bound, it takes at least so long:
+ * low_ns is time_ns, high_ns NAN. */
+struct estimate memtime_estimate(const struct memtime *time);
+
+/* Adds a warning for each doubt about a memory of that name. */
+void memtime_warn(unsigned doubts, const char *memory, struct reasons *warnings);
+
+/* Collects the values that a time rests on, from start on. */
+struct memtime_basis {
+    struct evidence *evidence;
+    size_t start;
+    bool no_memory; /* one could not be added */
+};
+
+void memtime_cite(struct memtime_basis *basis, const struct value *value);

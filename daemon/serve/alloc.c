@@ -14,7 +14,7 @@
 static const char *const patterns[] = {"stream", "random", NULL};
 
 static enum berth_code read_access(const struct graph *graph, const json_t *json,
-                                   struct memuse_access *ret, struct berth_err *err)
+                                   struct alloc_access *ret, struct berth_err *err)
 {
     int how = 0;
     if (!json_is_object(json))
@@ -33,7 +33,7 @@ static enum berth_code read_access(const struct graph *graph, const json_t *json
 }
 
 static enum berth_code read_accesses(const struct graph *graph, const json_t *params,
-                                     struct alloc_request *request, struct memuse_access *access,
+                                     struct alloc_request *request, struct alloc_access *access,
                                      struct berth_err *err)
 {
     const json_t *array = NULL;
@@ -83,7 +83,7 @@ struct reply {
     const struct snapshot *snap;
     uint64_t claims; /* generation at the time of the request */
     struct allowed allowed;
-    struct memuse_access access[ALLOC_ACCESSES_MAX];
+    struct alloc_access access[ALLOC_ACCESSES_MAX];
     struct free_memory_node *free; /* owned */
     struct alloc_request request;  /* points to the three above */
     struct alloc_answer answer;
@@ -97,19 +97,6 @@ static void reply_free(void *state)
     snapshot_unref(reply->snap);
     plan_alloc_done(&reply->answer);
     free(reply);
-}
-
-/* True when the option's time rests on measurements only: no nominal or published value, no lower
- * bound, and no estimate from links or other transfers. */
-static bool is_measured(const struct alloc_answer *answer, const struct alloc_option *option)
-{
-    bool all = !option->by_links && !option->by_least && !option->by_other && !option->by_start &&
-               !option->at_least;
-    for (size_t i = option->why; i < option->why + option->why_count && all; i++) {
-        const struct value *value = answer->evidence.item[i];
-        all = value == NULL || value->source == VALUE_MEASURED;
-    }
-    return all;
 }
 
 static void print_option(struct print *print, const struct reply *reply,
@@ -126,7 +113,9 @@ static void print_option(struct print *print, const struct reply *reply,
     print_key(print, "call");
     print_name(print, call);
     print_key(print, "predicted");
-    answer_print_prediction(print, &option->predicted, is_measured(&reply->answer, option));
+    const struct estimate *its = &option->predicted;
+    answer_print_prediction(print, &(struct prediction){its->time_ns, its->low_ns, its->high_ns},
+                            its->source == SOURCE_MEASURED);
     print_key(print, "free_bytes");
     print_count(print, option->free_bytes);
     print_key(print, "free_at_s");

@@ -81,7 +81,7 @@ static void measure_allocations(const struct snapshot *snap, const char *node,
 {
     const struct graph *graph = snap->graph;
     for (place_id by = PLACE_NONE; by < (place_id)graph->place_count; by++) {
-        const struct memuse_access access = {.by = by, .reads_bytes = INT64_C(1) << 30};
+        const struct alloc_access access = {.by = by, .reads_bytes = INT64_C(1) << 30};
         const struct alloc_request request = {.bytes = INT64_C(1) << 30,
                                               .access = &access,
                                               .access_count = by != PLACE_NONE,

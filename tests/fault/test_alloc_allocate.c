@@ -51,7 +51,7 @@ static struct snapshot *make_snapshot(const void *question)
 }
 
 struct question {
-    const struct memuse_access *access;
+    const struct alloc_access *access;
     size_t count;
     int64_t bytes;
     double expected_ns; /* the sum over all options with all the memory there is */
@@ -102,9 +102,9 @@ static void each_place_of(struct question question, int least)
 static void answers_survive(void **state)
 {
     (void)state;
-    const struct memuse_access by_gpu = {.by = GPU0, .reads_bytes = 65536};
-    const struct memuse_access by_both[] = {{.by = GPU0, .reads_bytes = 1 << 30},
-                                            {.by = NUMA0, .reads_bytes = 1 << 30}};
+    const struct alloc_access by_gpu = {.by = GPU0, .reads_bytes = 65536};
+    const struct alloc_access by_both[] = {{.by = GPU0, .reads_bytes = 1 << 30},
+                                           {.by = NUMA0, .reads_bytes = 1 << 30}};
     each_place_of((struct question){.bytes = 1 << 30}, 4);
     each_place_of((struct question){.access = &by_gpu, .count = 1, .bytes = 65536}, 6);
     each_place_of((struct question){.access = by_both, .count = 2, .bytes = 1 << 30}, 6);

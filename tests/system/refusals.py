@@ -189,11 +189,11 @@ def gpus_that_are_lost():
             with Refusing(folder) as node:
                 there = node.has("gpu")[1:]
                 node.refuses("Bind", {"tasks": len(there) + 1}, "NotEnough", there[0], there[-1], "gpu0 is lost")
-                node.refuses("Allocate", {"bytes": MIB, "accesses": [{"by": "gpu0", "reads_bytes": MIB, "writes_bytes": 0}]}, "Unavailable", "gpu0 stopped answering", ", ".join(there))
+                node.refuses("Allocate", {"bytes": MIB, "accesses": [{"by": "gpu0", "reads_bytes": MIB, "writes_bytes": 0}]}, "Unavailable", "gpu0 is lost", ", ".join(there))
                 node.refuses("Route", {"from": "gpu0", "to": "numa0", "bytes": MIB}, "Unavailable", "gpu0 is lost", ", ".join(there))
                 node.refuses("Route", {"from": there[0], "to": "numa0", "bytes": MIB, "concurrent": [{"from": "numa0", "to": "gpu0", "bytes": MIB}]}, "Unavailable", "gpu0 is lost", ", ".join(there))
                 node.command_refuses(["route", "gpu0", "numa0", "1M"], "Unavailable", "gpu0 is lost", ", ".join(there))
-                node.command_refuses(["alloc", "1M", "--by", "gpu0:reads=1M"], "Unavailable", "these answer: " + ", ".join(there))
+                node.command_refuses(["alloc", "1M", "--by", "gpu0:reads=1M"], "Unavailable", "there are: " + ", ".join(there))
 
 
 def memory_of_a_gpu_that_is_not_allowed():

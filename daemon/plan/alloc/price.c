@@ -1,173 +1,79 @@
-/* Prices of the options of Allocate: the time of an iteration's accesses for each memory. */
-#include "cost/evidence.h"
-#include "node/locality.h"
+/* The time of each option of Allocate, and their order. */
 #include "plan/alloc/work.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/quantity.h"
-#include "cost/move.h"
-#include "node/reasons.h"
-#include "plan/alloc/order.h"
+#include "cost/memgpu.h"
+#include "cost/policy.h"
+#include "node/locality.h"
 
-static const char *name_of(const struct alloc_work *work, place_id id)
-{
-    return graph_place(work->snap->graph, id)->name;
-}
+/* A time that lacks what starts it says nothing below. */
+#define TOO_SHORT_NS 1000
 
-/* All cores' part, once for each memory: its evidence is copied for the other kinds. */
-static enum berth_code price_cores(struct alloc_work *work, place_id numa, double *part,
-                                   struct berth_err *err)
-{
-    struct alloc_answer *answer = &work->answer;
-    struct memrate_basis basis = {.evidence = &answer->evidence,
-                                  .start = answer->evidence.count,
-                                  .warnings = &answer->warnings};
-    struct alloc_cores_price price = {.numa = numa, .part = part, .why = basis.start};
-    for (size_t i = 0; i < work->use_count && !isnan(price.sum.time_ns); i++) {
-        struct memtime time;
-        if (work->use[i].gpu != PLACE_NONE)
-            continue;
-        enum berth_code code = memuse_cores(&work->use[i], &answer->node, work->snap, numa,
-                                            (double)work->request->bytes, &basis, &time, err);
-        if (code != BERTH_OK)
-            return code;
-        part[i] = time.time_ns;
-        price.sum = memtime_sum(price.sum, time);
-    }
-    price.at_least = basis.at_least;
-    price.lacks_access = basis.lacks_access;
-    price.floor = basis.floor;
-    price.why_count = answer->evidence.count - price.why;
-    work->cores = price;
-    return BERTH_OK;
-}
+/* ---- parts ---- */
 
-static enum berth_code add_cores(struct alloc_work *work, const struct alloc_option *option,
-                                 struct memrate_basis *basis, struct memtime *total,
-                                 struct berth_err *err)
+/* Managed memory moves to the gpu that touches it: with several, each has it at best as its own. */
+static bool is_moved_by_several(const struct alloc_work *work, const struct memkind_place *place)
 {
-    place_id numa = memkind_numa(&work->answer.node, option->place.memory);
-    if (!work->has_cores)
-        return BERTH_OK;
-    if (numa == PLACE_NONE) /* managed memory that a gpu has comes to the host's */
-        numa = locality_numa(work->snap->graph, option->place.gpu);
-    if (numa == PLACE_NONE) {
-        *total = memtime_unknown();
-        return BERTH_OK;
-    }
-    if (work->cores.numa != numa) {
-        enum berth_code code = price_cores(work, numa, option->part, err);
-        if (code != BERTH_OK)
-            return code;
-    } else {
-        for (size_t i = 0; i < work->use_count; i++)
-            option->part[i] =
-                work->use[i].gpu == PLACE_NONE ? work->cores.part[i] : option->part[i];
-        for (size_t i = 0; i < work->cores.why_count; i++)
-            if (!evidence_add(basis->evidence, basis->start,
-                              basis->evidence->item[work->cores.why + i]))
-                return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
-    }
-    basis->at_least = work->cores.at_least;
-    basis->lacks_access = work->cores.lacks_access;
-    basis->floor = work->cores.floor;
-    *total = memtime_sum(*total, work->cores.sum);
-    return BERTH_OK;
-}
-
-/* Managed memory that goes to a gpu comes back when cores touch it, as much as they touch, once.
- * What that costs takes time, known or not. */
-static enum berth_code add_return(const struct alloc_work *work, const struct gpurate *at,
-                                  struct memrate_basis *basis, double *part, struct memtime *total,
-                                  struct berth_err *err)
-{
-    double touched = 0;
-    struct memtime back;
-    for (size_t i = 0; i < work->use_count; i++)
-        touched +=
-            work->use[i].gpu == PLACE_NONE ? work->use[i].read_bytes + work->use[i].write_bytes : 0;
-    if (at->place->kind != MEMKIND_MANAGED ||
-        memkind_numa(&work->answer.node, at->place->memory) != PLACE_NONE || touched == 0)
-        return BERTH_OK;
-    enum berth_code code = gpurate_return(at, fmin(touched, at->span), basis, &back, err);
-    if (code != BERTH_OK)
-        return code;
-    if (isnan(back.time_ns)) {
-        basis->floor |= MEMRATE_FLOOR_MOVES;
-        return BERTH_OK;
-    }
-    *part = back.time_ns;
-    *total = memtime_sum(*total, back);
-    return BERTH_OK;
-}
-
-/* Memory that goes where it is touched has no known price when several gpus touch it: each has it
- * at best as its own. */
-static bool is_fought_over(const struct alloc_work *work, const struct memkind_place *place)
-{
-    for (size_t i = 0;
-         place->kind == MEMKIND_MANAGED && place->memory == place->gpu && i < work->use_count; i++)
-        if (work->use[i].gpu != PLACE_NONE && work->use[i].gpu != place->gpu)
+    bool moves = place->kind == MEMKIND_MANAGED && place->memory == place->gpu;
+    for (size_t i = 0; moves && i < work->user_count; i++)
+        if (work->user[i].reach.gpu != PLACE_NONE && work->user[i].reach.gpu != place->gpu)
             return true;
     return false;
 }
 
-/* Of a gpu's own memory of which nothing is known the rest is added up all the same: it bounds what
- * that memory can be behind, if all of the rest is known. All are asked, so that it does not matter
- * in which order they stand. */
-static enum berth_code add_gpus(struct alloc_work *work, struct alloc_option *option,
-                                struct memrate_basis *basis, struct memtime *total,
-                                struct berth_err *err)
+static struct memgpu access_by(const struct alloc_work *work, const struct alloc_option *option,
+                               place_id gpu, struct memtime_basis *basis)
 {
-    struct gpurate at = {work->snap,    &work->answer.node,           &option->place, PLACE_NONE,
-                         option->xnack, (double)work->request->bytes, &work->memo};
-    bool are_several = is_fought_over(work, &option->place), by_links = basis->by_links;
-    unsigned floor = basis->floor | (are_several ? MEMRATE_FLOOR_SEVERAL : 0);
-    struct memkind_place own = {.kind = MEMKIND_DEVICE};
-    if (option->is_unsure)
-        *total = memtime_unknown();
-    for (size_t i = 0; i < work->use_count && !option->is_unsure; i++) {
-        struct memtime time;
-        if (work->use[i].gpu == PLACE_NONE)
-            continue;
-        at.gpu = own.gpu = own.memory = work->use[i].gpu;
-        at.place = are_several ? &own : &option->place;
-        basis->floor = 0;
-        basis->by_links = false;
-        enum berth_code code = memuse_gpu(&work->use[i], &at, basis, &time, err);
-        bool is_floor = basis->floor != 0;
-        floor = basis->floor |= floor;
-        option->linked |= basis->by_links && i < ALLOC_ACCESS_BITS ? UINT64_C(1) << i : 0;
-        by_links = basis->by_links |= by_links;
-        if (code != BERTH_OK)
-            return code;
-        option->part[i] = time.time_ns;
-        if (isnan(time.time_ns) && i < ALLOC_ACCESS_BITS && !are_several && gpurate_is_own(&at)) {
-            option->unmeasured |= UINT64_C(1) << i;
-            continue;
-        }
-        *total = memtime_sum(*total, time);
-        if (!is_floor && !are_several)
-            work->least[i] = fmin(work->least[i], time.time_ns);
-    }
-    if (isnan(total->time_ns))
-        option->unmeasured = 0;
-    at.place = &option->place;
-    at.gpu = option->place.gpu;
-    return isnan(total->time_ns)
-               ? BERTH_OK
-               : add_return(work, &at, basis, &option->part[work->use_count + ALLOC_RETURN], total,
-                            err);
+    return (struct memgpu){.snap = work->snap,
+                           .node = &work->answer.node,
+                           .place = option->place,
+                           .gpu = gpu,
+                           .xnack = option->xnack,
+                           .span = (double)work->request->bytes,
+                           .basis = basis};
 }
 
-/* What it takes until the memory is there; NULL not known. ret_stands: ordinary memory's first
- * touch, which pinning does as well, stands for it. Where cores alone use the buffer pinning counts
- * for no less than that, which was measured with one thread and which those that use it share. */
-static const struct value *find_setup(const struct alloc_work *work,
-                                      const struct memkind_place *place, bool *ret_stands)
+static struct memtime time_of_gpu(const struct alloc_work *work, const struct alloc_option *option,
+                                  const struct alloc_user *user, struct memtime_basis *basis)
+{
+    struct memgpu at = access_by(work, option, user->reach.gpu, basis);
+    bool are_several = is_moved_by_several(work, &option->place);
+    if (option->is_unsure)
+        return memtime_unknown();
+    if (are_several)
+        at.place = (struct memkind_place){at.gpu, MEMKIND_DEVICE, at.gpu};
+    struct memtime time = user->random ? memgpu_random(&at, user->read_bytes + user->write_bytes)
+                                       : memgpu_stream(&at, user->read_bytes, user->write_bytes);
+    return are_several ? memtime_doubted(time, MEMTIME_SEVERAL, SOURCE_LOWER_BOUND) : time;
+}
+
+/* Cores access managed memory of a gpu once it is the host's again. */
+static struct memtime time_of_cores(const struct alloc_work *work,
+                                    const struct alloc_option *option,
+                                    const struct alloc_user *user, struct memtime_basis *basis)
+{
+    place_id numa = memkind_numa(&work->answer.node, option->place.memory);
+    struct memcores_access access = {
+        .snap = work->snap,
+        .node = &work->answer.node,
+        .who = &user->cores,
+        .memory = numa != PLACE_NONE ? numa : locality_numa(work->snap->graph, option->place.gpu),
+        .span = (double)work->request->bytes,
+        .basis = basis};
+    if (access.memory == PLACE_NONE)
+        return memtime_unknown();
+    return user->random ? memcores_random(&access, user->read_bytes, user->write_bytes)
+                        : memcores_stream(&access, user->read_bytes, user->write_bytes);
+}
+
+/* The measured rate of getting such memory; NULL not known. Pinning touches pages, too, but is
+ * measured faster than one thread touches them: where cores alone use the buffer it counts as that,
+ * because those who use it share the touching. ret_source: of pinning that was not measured. */
+static const struct value *rate_of_setup(const struct alloc_work *work,
+                                         const struct memkind_place *place, enum source *ret_source)
 {
     const struct value *v, *touched = NULL, *pinned = NULL;
     size_t n = values_range(work->snap->values, METRIC_ALLOCATION, PLACE_NONE, &v);
@@ -177,176 +83,251 @@ static const struct value *find_setup(const struct alloc_work *work,
             continue;
         if (axes[0] == '\0' && touched == NULL)
             touched = v;
-        else if (place->kind == MEMKIND_PINNED && pinned == NULL &&
-                 strcmp(axes, "kind=pinned") == 0)
+        else if (strcmp(axes, "kind=pinned") == 0 && pinned == NULL)
             pinned = v;
     }
-    bool is_slower =
-        pinned != NULL && touched != NULL && touched->value < pinned->value && !work->has_gpus;
-    *ret_stands = place->kind == MEMKIND_PINNED && pinned == NULL && touched != NULL;
-    return pinned != NULL && !is_slower ? pinned : touched;
+    *ret_source = SOURCE_MEASURED;
+    if (place->kind != MEMKIND_PINNED)
+        return touched;
+    if (pinned == NULL)
+        *ret_source = SOURCE_SIMILAR_PAIR;
+    bool is_shared = pinned != NULL && touched != NULL && !work->has_gpus;
+    return pinned == NULL || (is_shared && touched->value < pinned->value) ? touched : pinned;
 }
 
 /* Host memory is touched, or pinned, once. A gpu's own is there at once. */
-static enum berth_code add_setup(struct alloc_work *work, struct alloc_option *option,
-                                 struct memrate_basis *basis, struct memtime *total,
-                                 struct berth_err *err)
+static struct memtime time_of_setup(const struct alloc_work *work,
+                                    const struct alloc_option *option, struct memtime_basis *basis)
 {
-    bool stands = false;
+    struct memtime time = {0};
+    enum source source;
     if (option->place.kind == MEMKIND_DEVICE || option->place.memory == option->place.gpu)
-        return BERTH_OK;
-    const struct value *v = find_setup(work, &option->place, &stands);
-    work->with_setup += v != NULL;
-    work->without_setup += v == NULL;
+        return time;
+    const struct value *v = rate_of_setup(work, &option->place, &source);
     if (v == NULL)
-        return BERTH_OK;
+        return memtime_doubted(time, MEMTIME_SETUP, SOURCE_MEASURED);
     double ns = (double)work->request->bytes * 1e9;
-    struct memtime setup = memtime_of(ns / v->value, ns / v->high, ns / v->low, v->n, 0, 1);
-    option->setup = memtime_median(&setup);
-    option->part[work->use_count + ALLOC_SETUP] = setup.time_ns;
-    *total = memtime_sum(*total, setup);
-    if (stands)
-        reasons_note(
-            basis->warnings,
-            "what it takes to allocate %s memory was not measured: first touch stands for it",
-            memkind_names[option->place.kind]);
-    return memrate_cite(basis, v, err);
+    time = memtime_of(ns / v->value, ns / v->high, ns / v->low, v->n, 0, 1);
+    memtime_cite(basis, v);
+    if (source == SOURCE_SIMILAR_PAIR)
+        time = memtime_doubted(time, MEMTIME_SIMILAR, source);
+    for (size_t i = 0; i < work->user_count; i++)
+        if (work->user[i].cores.cores > 1)
+            time = memtime_doubted(time, MEMTIME_ONE_THREAD, SOURCE_MEASURED);
+    return time;
 }
 
-static bool is_own(const struct memkind_node *node, place_id gpu, place_id memory)
+/* Managed memory that a gpu has comes back to the cores that touch it, as much as they touch. */
+static struct memtime time_of_return(const struct alloc_work *work,
+                                     const struct alloc_option *option, struct memtime_basis *basis)
 {
-    return gpu == memory || (node->numa_of[gpu] != PLACE_NONE && node->numa_of[gpu] == memory);
+    struct memtime none = {0};
+    double touched = 0;
+    for (size_t i = 0; i < work->user_count; i++)
+        if (work->user[i].reach.gpu == PLACE_NONE)
+            touched += work->user[i].read_bytes + work->user[i].write_bytes;
+    if (option->place.kind != MEMKIND_MANAGED || touched == 0 ||
+        memkind_numa(&work->answer.node, option->place.memory) != PLACE_NONE)
+        return none;
+    struct memgpu at = access_by(work, option, option->place.gpu, basis);
+    struct memtime back = memgpu_return(&at, fmin(touched, at.span));
+    return isnan(back.time_ns) ? memtime_doubted(none, MEMTIME_MIGRATION, SOURCE_LOWER_BOUND)
+                               : back;
 }
 
-static bool is_used_by_alone(const struct alloc_work *work, place_id gpu)
-{
-    for (size_t i = 0; i < work->use_count; i++)
-        if (work->use[i].gpu != gpu)
-            return false;
-    return true;
-}
+/* ---- options ---- */
 
 static double distance_of(const struct alloc_work *work, place_id at, place_id memory)
 {
     if (at == PLACE_NONE)
         return NAN;
-    if (graph_place(work->snap->graph, at)->kind == PLACE_GPU &&
-        is_own(&work->answer.node, at, memory))
+    const struct memkind_node *node = &work->answer.node;
+    bool is_own = at == memory || (node->numa_of[at] != PLACE_NONE && node->numa_of[at] == memory);
+    if (is_own && graph_place(work->snap->graph, at)->kind == PLACE_GPU)
         return -1;
-    place_id owner = memkind_owner(&work->answer.node, memory);
+    place_id owner = memkind_owner(node, memory);
     double distance = locality_distance(work->snap, at, memory);
     return owner == PLACE_NONE || owner == memory
                ? distance
                : fmin(distance, locality_distance(work->snap, at, owner));
 }
 
-/* What a half prediction rested on supports nothing; the order rests on the distance. */
-static enum berth_code take_back(struct alloc_work *work, struct alloc_option *option,
-                                 size_t warnings, place_id at, struct berth_err *err)
+/* An option without a prediction rests on the distance alone. */
+static void cite_distance(struct alloc_work *work, const struct alloc_option *option,
+                          struct memtime_basis *basis)
 {
-    struct alloc_answer *answer = &work->answer;
-    answer->evidence.count = option->why;
-    answer->warnings.count = warnings;
-    gpurate_forget(&work->memo, warnings);
-    work->cores.numa = PLACE_NONE;
-    option->by_links = option->by_least = option->by_other = option->by_start = false;
-    option->linked = 0;
-    place_id numa = at != PLACE_NONE ? locality_numa(work->snap->graph, at) : PLACE_NONE;
+    place_id numa = work->heaviest != PLACE_NONE ? locality_numa(work->snap->graph, work->heaviest)
+                                                 : PLACE_NONE;
     const struct value *stated =
         numa != PLACE_NONE ? locality_numa_distance(work->snap, numa, option->place.memory) : NULL;
-    if (stated != NULL && !evidence_add(&answer->evidence, option->why, stated))
-        return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    basis->evidence->count = basis->start;
+    if (stated != NULL)
+        memtime_cite(basis, stated);
+}
+
+/* Each part is asked for, so that the order of the users does not matter. */
+static bool price(struct alloc_work *work, struct alloc_option *option, struct memtime *part)
+{
+    struct evidence *evidence = &work->answer.evidence;
+    struct memtime_basis basis = {.evidence = evidence, .start = evidence->count};
+    struct memtime total = {0};
+    for (size_t i = 0; i < work->user_count; i++)
+        part[i] = work->user[i].reach.gpu != PLACE_NONE
+                      ? time_of_gpu(work, option, &work->user[i], &basis)
+                      : time_of_cores(work, option, &work->user[i], &basis);
+    part[work->user_count + ALLOC_SETUP] = time_of_setup(work, option, &basis);
+    part[work->user_count + ALLOC_RETURN] = time_of_return(work, option, &basis);
+    for (size_t i = 0; i < work->user_count + ALLOC_MORE_PARTS; i++)
+        total = memtime_sum(total, part[i]);
+    option->part = part;
+    option->distance = distance_of(work, work->heaviest, option->place.memory);
+    option->order_ns = total.time_ns;
+    option->order_source = total.source;
+    option->doubts = total.doubts;
+    option->predicted = memtime_estimate(&total);
+    if ((total.doubts & 1u << MEMTIME_START) != 0 && total.time_ns < TOO_SHORT_NS)
+        option->predicted = (struct estimate){NAN, NAN, NAN, total.source, NULL};
+    option->why = basis.start;
+    if (isnan(option->predicted.time_ns))
+        cite_distance(work, option, &basis);
+    option->why_count = evidence->count - basis.start;
+    return !basis.no_memory;
+}
+
+/* The fastest that is known for a user, in any option. */
+static struct memtime fastest(const struct alloc_work *work, size_t user)
+{
+    struct memtime best = memtime_unknown();
+    for (size_t i = 0; i < work->answer.count; i++) {
+        const struct memtime *its = &work->answer.option[i].part[user];
+        if (isnan(best.time_ns) || its->source < best.source ||
+            (its->source == best.source && its->time_ns < best.time_ns))
+            best = isnan(its->time_ns) ? best : *its;
+    }
+    return best;
+}
+
+/* Nothing is faster for a gpu than its own memory: without a figure it counts as the fastest that
+ * is known for that gpu. */
+static void bound_own(const struct alloc_work *work, struct alloc_option *option)
+{
+    struct memtime total = {0};
+    bool has_own = false;
+    for (size_t i = 0; i < work->user_count + ALLOC_MORE_PARTS; i++) {
+        struct memtime part = option->part[i];
+        if (isnan(part.time_ns) && i < work->user_count && !option->is_unsure &&
+            work->user[i].reach.gpu != PLACE_NONE) {
+            struct memgpu at = access_by(work, option, work->user[i].reach.gpu, NULL);
+            has_own |= memgpu_is_own(&at);
+            part = memgpu_is_own(&at) ? fastest(work, i) : part;
+        }
+        total = memtime_sum(total, part);
+    }
+    if (!has_own)
+        return;
+    option->order_ns = total.time_ns;
+    option->order_source = total.source;
+    option->doubts = 0;
+}
+
+enum berth_code plan_alloc_price(struct alloc_work *work, struct berth_err *err)
+{
+    struct alloc_answer *answer = &work->answer;
+    size_t parts = work->user_count + ALLOC_MORE_PARTS;
+    answer->part = calloc(answer->count * parts, sizeof *answer->part);
+    if (answer->part == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for prices");
+    for (size_t i = 0; i < answer->count; i++)
+        if (!price(work, &answer->option[i], answer->part + i * parts))
+            return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    for (size_t i = 0; i < answer->count; i++)
+        if (isnan(answer->option[i].order_ns))
+            bound_own(work, &answer->option[i]);
     return BERTH_OK;
 }
 
-/* Whether the bytes alone take less than one access may, and nobody knows how long that takes. */
-static bool lacks_time(const struct memrate_basis *basis, const struct memtime *total)
+/* ---- order ---- */
+
+bool plan_alloc_is_short(const struct alloc_option *option, int64_t bytes)
 {
-    return total->time_ns > 0 && total->time_ns < MEMUSE_SHORT_NS &&
-           (basis->lacks_access || (basis->floor & MEMRATE_FLOOR_START) != 0);
+    /* a gpu's driver was asked some time ago */
+    bool is_now = option->place.gpu != option->place.memory;
+    return is_now && option->free_bytes >= 0 && option->free_bytes < bytes;
 }
 
-static enum berth_code price(struct alloc_work *work, struct alloc_option *option, place_id at,
-                             struct berth_err *err)
+int plan_alloc_rank(const struct alloc_option *option)
 {
-    struct alloc_answer *answer = &work->answer;
-    struct memrate_basis basis = {.evidence = &answer->evidence,
-                                  .start = answer->evidence.count,
-                                  .warnings = &answer->warnings};
-    struct memtime total = {0};
-    size_t warnings = answer->warnings.count;
-    option->why = basis.start;
-    option->distance = distance_of(work, at, option->place.memory);
-    option->is_own = option->distance < 0 && is_used_by_alone(work, at);
-    enum berth_code code = add_cores(work, option, &basis, &total, err);
-    if (code == BERTH_OK && !isnan(total.time_ns))
-        code = add_gpus(work, option, &basis, &total, err);
-    if (code == BERTH_OK && !isnan(total.time_ns))
-        code = add_setup(work, option, &basis, &total, err);
-    bool is_untimed = lacks_time(&basis, &total);
-    option->bytes_ns = is_untimed ? total.time_ns : NAN;
-    if (is_untimed)
-        total = memtime_unknown();
-    option->by_links = basis.by_links;
-    option->by_other = basis.by_other;
-    option->by_start = basis.other_start_ns > MOVE_MATTERS * total.time_ns;
-    option->by_least = basis.by_least;
-    option->at_most_ns = option->unmeasured != 0 && basis.floor == 0 ? total.time_ns : NAN;
-    if (option->unmeasured != 0)
-        total = memtime_unknown();
-    option->predicted = memtime_once(&total);
-    option->median = memtime_median(&total);
-    option->floor = isnan(option->predicted.time_ns) ? 0 : basis.floor;
-    option->at_least = option->floor != 0 || (basis.at_least && !isnan(option->predicted.time_ns));
-    option->is_ceiling = basis.is_ceiling && !isnan(option->predicted.time_ns);
-    if (option->at_least || option->is_ceiling)
-        option->predicted =
-            (struct prediction){option->predicted.time_ns, option->predicted.time_ns, NAN};
-    if (code == BERTH_OK && isnan(option->predicted.time_ns))
-        code = take_back(work, option, warnings, at, err);
-    if (is_untimed)
-        reasons_note(&answer->warnings,
-                     "what one access takes is not known of every memory here (berth probe "
-                     "memory_latency): so few bytes have no time there");
-    char free_now[QUANTITY_SIZE];
-    if (plan_alloc_is_short(option, work->request->bytes))
-        reasons_note(&answer->warnings, "%s has %s free now: less than asked for",
-                     name_of(work, option->place.memory),
-                     quantity_size((double)option->free_bytes, free_now));
-    else if (plan_alloc_had_less(option, work->request->bytes))
-        reasons_note(&answer->warnings,
-                     "%s had at most %s free when its driver was asked last (free_at_s): less than "
-                     "asked for",
-                     name_of(work, option->place.memory),
-                     quantity_size((double)option->free_bytes, free_now));
-    option->why_count = answer->evidence.count - option->why;
-    return code;
+    if (isnan(option->order_ns))
+        return 3;
+    if (option->order_source == SOURCE_LOWER_BOUND)
+        return 2;
+    return option->order_source == SOURCE_NOMINAL && !option->is_nearest;
 }
 
-/* No gpu uses any memory faster than its own. */
-static void bound(const struct alloc_work *work, struct alloc_option *option)
+/* Memory that is there at once comes before what takes a driver, and that before what moves. Where
+ * gpus alone use memory that they have with a processor, what their own runtime gives comes first:
+ * their figures are of such. */
+static int plainness(const struct alloc_work *work, const struct alloc_option *option)
 {
-    for (size_t i = 0; i < work->use_count && i < ALLOC_ACCESS_BITS; i++)
-        if ((option->unmeasured & UINT64_C(1) << i) != 0)
-            option->at_most_ns += isinf(work->least[i]) ? NAN : work->least[i];
+    static const int order[MEMKIND_COUNT] = {
+        [MEMKIND_SYSTEM] = 0, [MEMKIND_PINNED] = 1, [MEMKIND_DEVICE] = 2, [MEMKIND_MANAGED] = 3};
+    bool is_gpus = !work->has_cores && option->place.kind == MEMKIND_DEVICE &&
+                   memkind_is_one(&work->answer.node, option->place.gpu);
+    return is_gpus ? -1 : order[option->place.kind];
 }
 
-enum berth_code plan_alloc_price(struct alloc_work *work, place_id at, struct berth_err *err)
+/* Of options that take equally long. */
+static bool goes_before(const struct alloc_work *work, const struct alloc_option *a,
+                        const struct alloc_option *b)
 {
-    struct alloc_answer *answer = &work->answer;
-    size_t parts = work->use_count + ALLOC_MORE_PARTS;
-    answer->part = calloc(answer->count * parts + work->use_count, sizeof *answer->part);
-    if (answer->part == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for prices");
-    work->least = answer->part + answer->count * parts;
-    for (size_t i = 0; i < work->use_count; i++)
-        work->least[i] = INFINITY;
-    enum berth_code code = BERTH_OK;
-    for (size_t i = 0; i < answer->count && code == BERTH_OK; i++) {
-        answer->option[i].part = answer->part + i * parts;
-        code = price(work, &answer->option[i], at, err);
+    if (a->distance != b->distance && !isnan(a->distance))
+        return a->distance < b->distance;
+    if (a->is_unsure != b->is_unsure)
+        return b->is_unsure;
+    int plain = plainness(work, a) - plainness(work, b);
+    return plain != 0 ? plain < 0 : a->place.memory < b->place.memory;
+}
+
+/* Room first, then what is known. */
+static int class_of(const struct alloc_work *work, const struct alloc_option *option)
+{
+    return 4 * plan_alloc_is_short(option, work->request->bytes) + plan_alloc_rank(option);
+}
+
+/* The option that comes first of those from index first on. */
+static size_t next_of(const struct alloc_work *work, size_t first)
+{
+    const struct alloc_option *option = work->answer.option;
+    int class = class_of(work, &option[first]);
+    double least_ns = option[first].order_ns;
+    for (size_t i = first + 1; i < work->answer.count; i++) {
+        int its = class_of(work, &option[i]);
+        if (its < class || (its == class && option[i].order_ns < least_ns)) {
+            class = its;
+            least_ns = option[i].order_ns;
+        }
     }
-    for (size_t i = 0; i < answer->count; i++)
-        bound(work, &answer->option[i]);
-    return code;
+    size_t best = work->answer.count;
+    for (size_t i = first; i < work->answer.count; i++)
+        if (class_of(work, &option[i]) == class &&
+            !(option[i].order_ns > (1 + POLICY_SAME) * least_ns) &&
+            (best == work->answer.count || goes_before(work, &option[i], &option[best])))
+            best = i;
+    return best;
+}
+
+void plan_alloc_order(struct alloc_work *work)
+{
+    struct alloc_option *option = work->answer.option;
+    double nearest = INFINITY;
+    for (size_t i = 0; i < work->answer.count; i++)
+        nearest = fmin(nearest, option[i].distance);
+    for (size_t i = 0; i < work->answer.count; i++)
+        option[i].is_nearest = option[i].distance <= nearest;
+    for (size_t i = 0; i < work->answer.count; i++) {
+        size_t best = next_of(work, i);
+        struct alloc_option first = option[best];
+        memmove(&option[i + 1], &option[i], (best - i) * sizeof *option);
+        option[i] = first;
+    }
 }

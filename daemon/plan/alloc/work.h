@@ -1,48 +1,56 @@
 /**
- * What the parts of Allocate share while an answer is made: who uses the buffer, and what that
- * costs in each option.
- *
- * Pure; any thread.
+ * State of an answer of Allocate while it is made. Pure; any thread.
  */
 #pragma once
+#include "cost/memcores.h"
 #include "plan/alloc/alloc.h"
 
-/* What the cores that use the buffer pay for one memory, whatever the kind of allocation. */
-struct alloc_cores_price {
-    place_id numa; /* PLACE_NONE: nothing was priced yet */
-    struct memtime sum;
-    bool at_least;     /* as of struct alloc_option */
-    bool lacks_access; /* as of struct memrate_basis */
-    unsigned floor;
-    const double *part;    /* of the option it was priced for */
-    size_t why, why_count; /* of the evidence */
-};
-
-/* Where the buffer is used most, by bytes. */
-struct alloc_most {
-    place_id at; /* PLACE_NONE: nobody is anywhere */
-    double bytes;
-    bool is_shared; /* another place uses as much of it, and is behind by its number */
+/* Cores or a gpu that use the buffer. */
+struct alloc_user {
+    struct memkind_user reach;
+    struct memcores cores; /* owned; none of a gpu */
+    double read_bytes, write_bytes;
+    bool random;
 };
 
 struct alloc_work {
     const struct snapshot *snap;
     const struct alloc_request *request;
-    struct memuse *use;
-    size_t use_count;
-    bool has_cores; /* one of them is cores */
-    bool has_gpus;  /* one of them is a gpu */
+    struct alloc_user *user;
+    size_t user_count;
+    bool has_cores, has_gpus; /* among the users */
     /* the gpu whose runtime gives pinned and managed memory of the host; PLACE_NONE none */
     place_id allocator;
-    struct alloc_most most;
-    struct alloc_cores_price cores;
-    struct gpurate_memo memo;
-    /* of the answer's parts, by use: the least time of any memory that is known; INFINITY none */
-    double *least;
-    /* options with a known price of getting them, and without one */
-    size_t with_setup, without_setup;
+    /* the NUMA node or gpu that uses the buffer most, the first of equals; PLACE_NONE none */
+    place_id heaviest;
     struct alloc_answer answer;
 };
 
-/* Prices every option of the answer. at: where the buffer is used most. NO_MEMORY. */
-enum berth_code plan_alloc_price(struct alloc_work *work, place_id at, struct berth_err *err);
+/* Checks the accesses and makes the users. Errors as of plan_alloc. */
+enum berth_code plan_alloc_users(struct alloc_work *work, struct berth_err *err);
+void plan_alloc_users_done(struct alloc_work *work);
+
+/* The bytes that a gpu, or the cores of a NUMA node, read and write. Cores of several NUMA nodes do
+ * alike. */
+double plan_alloc_bytes_at(const struct alloc_work *work, place_id at);
+
+/* Prices all options of the answer. NO_MEMORY. */
+enum berth_code plan_alloc_price(struct alloc_work *work, struct berth_err *err);
+
+/* Puts the priced options in order. */
+void plan_alloc_order(struct alloc_work *work);
+
+/* True when a NUMA node has less free than the buffer now. */
+bool plan_alloc_is_short(const struct alloc_option *option, int64_t bytes);
+
+/* How doubtful the order's time is: 0 not, 1 nominal and not the nearest, 2 a lower bound, 3
+ * unknown. */
+int plan_alloc_rank(const struct alloc_option *option);
+
+/* Adds the warnings and reasons of the options in order. */
+void plan_alloc_explain(struct alloc_work *work);
+
+static inline const char *plan_alloc_name(const struct alloc_work *work, place_id id)
+{
+    return graph_place(work->snap->graph, id)->name;
+}

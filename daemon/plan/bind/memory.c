@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/memrate.h"
+#include "cost/memcores.h"
 #include "node/locality.h"
 
 /* Counts the task's cores in a NUMA node. */
@@ -88,55 +88,53 @@ place_id plan_bind_memory_nearest(const struct snapshot *snap, const struct allo
     return best;
 }
 
-/* Finds what a task's cores get from a memory, cited in evidence. */
-static enum berth_code rates_of(const struct snapshot *snap, const struct accessor *who,
-                                place_id memory, struct evidence *evidence,
-                                struct memrate *ret_latency, struct berth_err *err)
-{
-    struct reasons unsaid = {0}; /* the values say themselves where they come from */
-    struct memrate_basis basis = {.evidence = evidence, .warnings = &unsaid};
-    struct memrate stream;
-    enum berth_code code = memrate_latency(snap, who, memory, &basis, ret_latency, err);
-    return code == BERTH_OK ? memrate_stream(snap, who, memory, "read", &basis, &stream, err)
-                            : code;
-}
-
 /* Replaces the nearest memory by structure by one whose measured latency is certainly less. */
-static enum berth_code measured_memory(const struct snapshot *snap, const struct allowed *allowed,
-                                       const struct accessor *who, place_id *memory,
-                                       struct berth_err *err)
+static void measured_memory(const struct allowed *allowed, struct memcores_access *access)
 {
-    struct evidence uncited = {0};
-    struct memrate least, latency;
-    place_id nearest = *memory;
-    enum berth_code code = rates_of(snap, who, nearest, &uncited, &least, err);
-    for (place_id n = graph_next(snap->graph, PLACE_NUMA, 0); code == BERTH_OK && n != PLACE_NONE;
+    const struct snapshot *snap = access->snap;
+    place_id nearest = access->memory, best = nearest;
+    struct memcores_value least = memcores_latency(access, INFINITY);
+    for (place_id n = graph_next(snap->graph, PLACE_NUMA, 0); n != PLACE_NONE;
          n = graph_next(snap->graph, PLACE_NUMA, n + 1)) {
         if (n == nearest || !is_usable(snap, allowed, n))
             continue;
-        code = rates_of(snap, who, n, &uncited, &latency, err);
-        if (code == BERTH_OK && latency.high < least.low) {
+        access->memory = n;
+        struct memcores_value latency = memcores_latency(access, INFINITY);
+        if (latency.high < least.low) {
             least = latency;
-            *memory = n;
+            best = n;
         }
     }
-    evidence_done(&uncited);
-    return code;
+    access->memory = best;
 }
 
+/* Cites what a task's cores get from the memory that is chosen. */
 static enum berth_code choose(const struct snapshot *snap, const struct allowed *allowed,
                               const struct cpuset *cpus, struct evidence *evidence,
                               place_id *memory, struct berth_err *err)
 {
-    struct accessor who;
-    struct memrate latency;
-    enum berth_code code = memrate_cores(snap->graph, cpus, &who, err);
+    struct memcores who;
+    struct memkind_node node;
+    struct evidence uncited = {0};
+    struct memtime_basis trial = {.evidence = &uncited}, basis = {.evidence = evidence};
+    enum berth_code code = memkind_node_init(snap->graph, &node, err);
     if (code != BERTH_OK)
         return code;
-    code = measured_memory(snap, allowed, &who, memory, err);
-    if (code == BERTH_OK)
-        code = rates_of(snap, &who, *memory, evidence, &latency, err);
-    memrate_done(&who);
+    code = memcores_init(snap->graph, cpus, &who, err);
+    if (code == BERTH_OK) {
+        struct memcores_access access = {
+            .snap = snap, .node = &node, .who = &who, .memory = *memory, .basis = &trial};
+        measured_memory(allowed, &access);
+        *memory = access.memory;
+        access.basis = &basis;
+        memcores_latency(&access, INFINITY);
+        memcores_rate(&access, false);
+        if (trial.no_memory || basis.no_memory)
+            code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+        memcores_done(&who);
+    }
+    evidence_done(&uncited);
+    memkind_node_done(&node);
     return code;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/quantity.h"
 #include "cost/evidence.h"
-#include "cost/memuse.h"
+#include "cost/memcores.h"
 #include "node/reasons.h"
 #include "plan/bind/memory.h"
 #include "plan/bind/peers.h"
@@ -36,6 +36,7 @@ struct pricing {
     size_t tasks;
     struct moved *moved; /* by task */
     struct memkind_node node;
+    struct reasons *warnings; /* about the memory whose tasks end last */
 };
 
 /* What each task reads of its memory, and writes into it. */
@@ -63,10 +64,11 @@ static size_t count_flows(const struct traffic *traffic, bool with_host)
 /* What the tasks with that memory, first to last of them, take together. NAN where nothing known
  * says it. */
 static enum berth_code price_memory(const struct pricing *pricing, place_id memory, size_t most,
-                                    struct memrate_basis *basis, struct streamed *ret,
+                                    struct memtime_basis *basis, struct streamed *ret,
                                     struct memtime *ret_time, struct berth_err *err)
 {
-    struct memuse use = {.gpu = PLACE_NONE};
+    struct memcores who;
+    double reads = 0, writes = 0;
     struct cpuset cpus = {0};
     ret->users = 0;
     for (size_t t = 0; t < pricing->tasks && ret->users < most; t++) {
@@ -74,31 +76,38 @@ static enum berth_code price_memory(const struct pricing *pricing, place_id memo
         if (pricing->task[t].memory != memory || moved->reads + moved->writes == 0)
             continue;
         cpuset_or(&cpus, &pricing->task[t].cpus);
-        use.read_bytes += moved->reads;
-        use.write_bytes += moved->writes;
+        reads += moved->reads;
+        writes += moved->writes;
         ret->users++;
     }
     ret->memory = memory;
-    ret->bytes = use.read_bytes + use.write_bytes;
-    *ret_time = memtime_bare(0);
+    ret->bytes = reads + writes;
+    *ret_time = (struct memtime){0};
     if (ret->users == 0)
         return BERTH_OK;
-    enum berth_code code = memrate_cores(pricing->stream->snap->graph, &cpus, &use.who, err);
-    if (code == BERTH_OK)
-        code = memuse_cores(&use, &pricing->node, pricing->stream->snap, memory, ret->bytes, basis,
-                            ret_time, err);
-    memuse_done(&use);
-    return code;
+    enum berth_code code = memcores_init(pricing->stream->snap->graph, &cpus, &who, err);
+    if (code != BERTH_OK)
+        return code;
+    const struct memcores_access access = {.snap = pricing->stream->snap,
+                                           .node = &pricing->node,
+                                           .who = &who,
+                                           .memory = memory,
+                                           .span = ret->bytes,
+                                           .basis = basis};
+    *ret_time = memcores_stream(&access, reads, writes);
+    memcores_done(&who);
+    return basis->no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence") : BERTH_OK;
 }
 
 /* The memory whose tasks end last. */
-static enum berth_code find_last(const struct pricing *pricing, struct memrate_basis *basis,
+static enum berth_code find_last(const struct pricing *pricing, struct memtime_basis *basis,
                                  struct streamed *ret, struct berth_err *err)
 {
     const struct graph *graph = pricing->stream->snap->graph;
     struct memtime last = {0};
     struct streamed found = {.memory = PLACE_NONE};
     size_t memories = 0;
+    bool at_least = false;
     for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE;
          n = graph_next(graph, PLACE_NUMA, n + 1)) {
         struct streamed here = {0};
@@ -107,6 +116,7 @@ static enum berth_code find_last(const struct pricing *pricing, struct memrate_b
         if (code != BERTH_OK)
             return code;
         memories += here.users > 0;
+        at_least |= time.source >= SOURCE_NOMINAL;
         if (here.users == 0 || (!isnan(time.time_ns) && time.time_ns <= last.time_ns))
             continue;
         found = here;
@@ -115,19 +125,20 @@ static enum berth_code find_last(const struct pricing *pricing, struct memrate_b
             break;
     }
     found.memories = memories;
-    found.time = memtime_once(&last);
+    struct estimate time = memtime_estimate(&last);
+    found.time = (struct prediction){time.time_ns, time.low_ns, time.high_ns};
+    found.at_least = at_least;
     *ret = found;
     return BERTH_OK;
 }
 
 /* NAN where something moves of which nothing is known. What is said and cited is of the memory
  * whose tasks end last: the others' is alike. */
-static enum berth_code price(const struct pricing *pricing, struct memrate_basis *basis,
+static enum berth_code price(const struct pricing *pricing, struct memtime_basis *basis,
                              struct streamed *ret, struct berth_err *err)
 {
     struct evidence unsaid = {0};
-    struct reasons unwarned = {0};
-    struct memrate_basis any = {.evidence = &unsaid, .warnings = &unwarned}, alone = any;
+    struct memtime_basis any = {.evidence = &unsaid}, alone = any;
     struct streamed again = {0};
     struct memtime time = memtime_unknown();
     enum berth_code code = find_last(pricing, &any, ret, err);
@@ -137,12 +148,14 @@ static enum berth_code price(const struct pricing *pricing, struct memrate_basis
     if (is_known)
         code = price_memory(pricing, ret->memory, SIZE_MAX, basis, &again, &time, err);
     if (is_known && code == BERTH_OK)
+        memtime_warn(time.doubts, graph_place(pricing->stream->snap->graph, ret->memory)->name,
+                     pricing->warnings);
+    if (is_known && code == BERTH_OK)
         code = price_memory(pricing, ret->memory, 1, &alone, &again, &time, err);
     evidence_done(&unsaid);
     if (code != BERTH_OK)
         return code;
     ret->alone_ns = time.time_ns;
-    ret->at_least = any.at_least || any.floor != 0;
     if (!is_known)
         ret->time = (struct prediction){NAN, NAN, NAN};
     else if (ret->at_least)
@@ -154,12 +167,14 @@ static enum berth_code price(const struct pricing *pricing, struct memrate_basis
 
 /* What these tasks take; what it rests on goes to the basis. */
 static enum berth_code price_tasks(const struct bind_stream *stream, const struct bind_task *task,
-                                   size_t tasks, struct memrate_basis *basis, struct streamed *ret,
+                                   size_t tasks, struct memtime_basis *basis,
+                                   struct reasons *warnings, struct streamed *ret,
                                    struct berth_err *err)
 {
     struct pricing pricing = {.stream = stream,
                               .task = task,
                               .tasks = tasks,
+                              .warnings = warnings,
                               .moved = calloc(tasks, sizeof *pricing.moved)};
     if (pricing.moved == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for what tasks move");
@@ -184,7 +199,7 @@ static enum berth_code price_cpus(const struct bind_stream *stream, size_t tasks
 {
     struct evidence uncited = {0};
     struct reasons unsaid = {0};
-    struct memrate_basis basis = {.evidence = &uncited, .warnings = &unsaid};
+    struct memtime_basis basis = {.evidence = &uncited};
     struct memory_request request = {.tasks = tasks, .cpus = cpus};
     struct bind_task *task = calloc(tasks, sizeof *task);
     place_id *memory = calloc(2 * tasks, sizeof *memory);
@@ -200,7 +215,7 @@ static enum berth_code price_cpus(const struct bind_stream *stream, size_t tasks
         task[t].memory = memory[t];
     }
     if (code == BERTH_OK)
-        code = price_tasks(stream, task, tasks, &basis, ret, err);
+        code = price_tasks(stream, task, tasks, &basis, &unsaid, ret, err);
     evidence_done(&uncited);
     free(task);
     free(memory);
@@ -539,7 +554,7 @@ static enum berth_code price_own(const struct bind_stream *stream, struct bind_a
                                  struct step *ret, const char **ret_source, struct berth_err *err)
 {
     struct evidence its = {0};
-    struct memrate_basis basis = {.evidence = &its, .warnings = &answer->warnings};
+    struct memtime_basis basis = {.evidence = &its};
     size_t start = answer->evidence.count;
     struct cpuset *cpus = calloc(answer->task_count, sizeof *cpus);
     if (cpus == NULL)
@@ -548,7 +563,8 @@ static enum berth_code price_own(const struct bind_stream *stream, struct bind_a
     for (size_t t = 0; t < answer->task_count; t++)
         cpus[t] = answer->task[t].cpus;
     if (count_flows(stream->traffic, true) > 0)
-        code = price_tasks(stream, answer->task, answer->task_count, &basis, &ret->streamed, err);
+        code = price_tasks(stream, answer->task, answer->task_count, &basis, &answer->warnings,
+                           &ret->streamed, err);
     if (code == BERTH_OK)
         code = price_step(stream, answer, cpus, ret, err);
     const struct value *cited[] = {ret->exchanged.latency, ret->exchanged.rate};

@@ -2,7 +2,7 @@
  * The time of a step of tasks without GPUs, and the cores that take least of it.
  *
  * Memory: the cores of all tasks whose memory is one NUMA node stream it together, at the rate of
- * so many cores and that memory (cost/memuse.h). Nobody measured several NUMA nodes at once: each
+ * so many cores and that memory (cost/memcores.h). Nobody measured several NUMA nodes at once: each
  * counts as alone, without interval. Peers: plan/bind/peers.h. A core streams and exchanges one
  * after the other.
  *

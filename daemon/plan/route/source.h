@@ -10,13 +10,12 @@
  * Pure; any thread.
  */
 #pragma once
+#include "cost/estimate.h"
 #include "plan/route/way.h"
 
 /* Ascending: the later, the less is known. A measured rate of the other direction, or of other
  * sizes of a similar pair, counts as measured: such options have a doubt of their own
  * (plan/route/order.h). */
-enum source { SOURCE_MEASURED, SOURCE_PUBLISHED, SOURCE_NOMINAL };
-
 enum source plan_source_of(const struct move *move);
 
 /* Of the hop of which least is known. */

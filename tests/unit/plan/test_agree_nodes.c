@@ -91,7 +91,7 @@ static double alloc_ns(struct fixture *f, place_id by, place_id memory, enum mem
                        bool writes)
 {
     struct alloc_answer answer = {0};
-    struct memuse_access access = {
+    struct alloc_access access = {
         .by = by, .reads_bytes = writes ? 0 : BYTES, .writes_bytes = writes ? BYTES : 0};
     struct alloc_request request = {.bytes = BYTES,
                                     .access = &access,
@@ -104,7 +104,7 @@ static double alloc_ns(struct fixture *f, place_id by, place_id memory, enum mem
     for (size_t i = 0; i < answer.count; i++)
         if (answer.option[i].place.memory == memory &&
             !is_by_what_only_reads(f, &answer, &answer.option[i]))
-            time_ns = answer.option[i].part[0];
+            time_ns = answer.option[i].part[0].time_ns;
     plan_alloc_done(&answer);
     return time_ns;
 }

@@ -160,7 +160,7 @@ static void allocate_answers_with_evidence(void **state)
     const json_t *least = json_object_get(second, "predicted");
     assert_true(json_equal(json_object_get(least, "low_ns"), json_object_get(least, "time_ns")) &&
                 json_is_null(json_object_get(least, "high_ns")));
-    assert_true(warned(reply, "nominal"));
+    assert_true(warned(reply, "stated peak"));
     assert_string_equal(text_at(json_object_get(reply, "basis"), "origin"), "reconstructed");
     json_decref(reply);
 

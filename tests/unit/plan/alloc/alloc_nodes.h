@@ -103,7 +103,7 @@ static inline enum berth_code ask_from(struct fixture *f, const char *cpus,
 }
 
 static inline enum berth_code ask(struct fixture *f, unsigned kinds, size_t count,
-                                  const struct memuse_access *access)
+                                  const struct alloc_access *access)
 {
     locality_cpus(f->graph, &f->allowed.cpus);
     return ask_for(f, (struct alloc_request){
@@ -113,7 +113,7 @@ static inline enum berth_code ask(struct fixture *f, unsigned kinds, size_t coun
 static inline enum berth_code ask_reads(struct fixture *f, unsigned kinds, place_id by,
                                         int64_t reads_bytes)
 {
-    return ask(f, kinds, 1, &(struct memuse_access){.by = by, .reads_bytes = reads_bytes});
+    return ask(f, kinds, 1, &(struct alloc_access){.by = by, .reads_bytes = reads_bytes});
 }
 
 static inline void end(struct fixture *f)
@@ -138,6 +138,39 @@ static inline double time_of(const struct fixture *f, enum memkind kind, place_i
     if (found == NULL)
         fail_msg("no %s memory on %s", memkind_names[kind], graph_place(f->graph, memory)->name);
     return found->predicted.time_ns;
+}
+
+/* True when a warning of that code is about subject (NULL: any). */
+static inline bool warned(const struct fixture *f, enum reason_code code, const char *subject)
+{
+    for (size_t i = 0; i < f->answer.warnings.count; i++) {
+        const struct reason *reason = &f->answer.warnings.item[i];
+        for (size_t s = 0; reason->code == code && s < reason->subject_count; s++)
+            if (subject == NULL || strcmp(reason->subject[s], subject) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* The first reason of that code; NULL none. */
+static inline const struct reason *reason_of(const struct fixture *f, enum reason_code code)
+{
+    for (size_t i = 0; i < f->answer.reasons.count; i++)
+        if (f->answer.reasons.item[i].code == code)
+            return &f->answer.reasons.item[i];
+    return NULL;
+}
+
+static inline bool doubts(const struct alloc_option *option, enum memtime_doubt doubt)
+{
+    return (option->doubts & 1u << doubt) != 0;
+}
+
+static inline bool is_at_least(const struct alloc_option *option)
+{
+    return option->predicted.source >= SOURCE_NOMINAL &&
+           option->predicted.low_ns == option->predicted.time_ns &&
+           isnan(option->predicted.high_ns);
 }
 
 /* True when why has that value as nominal: the rate of a link. */

@@ -1,0 +1,169 @@
+/* Warnings and reasons of an answer of Allocate, from its options in order. */
+#include "plan/alloc/work.h"
+
+#include <math.h>
+
+#include "cost/doubt.h"
+#include "cost/ends.h"
+#include "cost/limits.h"
+#include "cost/policy.h"
+#include "node/transfer.h"
+
+/* with more memories nothing is found to be shared */
+#define DOUBT_MOST (3 * LIMITS_PLACES_MAX)
+
+static void warn_of_option(struct alloc_work *work, const struct alloc_option *option)
+{
+    struct reasons *warnings = &work->answer.warnings;
+    const char *memory = plan_alloc_name(work, option->place.memory);
+    if (option->free_bytes >= 0 && option->free_bytes < work->request->bytes)
+        reasons_add_about(warnings, REASON_NO_ROOM, memory, NO_NUMBERS);
+    if (!isnan(option->predicted.time_ns))
+        memtime_warn(option->doubts, memory, warnings);
+    else if (isnan(option->order_ns))
+        reasons_add_about(warnings, REASON_BY_DISTANCE, memory, NO_NUMBERS);
+    else if ((option->doubts & 1u << MEMTIME_START) != 0)
+        reasons_add_about(warnings, REASON_TOO_FEW_BYTES, memory, NO_NUMBERS);
+    else
+        reasons_add_about(warnings, REASON_OWN_MEMORY, memory, NO_NUMBERS);
+}
+
+/* Links that are down between gpus that use the buffer and those in whose memory it may be. */
+static void warn_of_links(struct alloc_work *work)
+{
+    const struct graph *graph = work->snap->graph;
+    for (size_t u = 0; u < work->user_count; u++)
+        for (size_t i = 0; i < work->answer.count; i++) {
+            place_id by = work->user[u].reach.gpu,
+                     of = memkind_owner(&work->answer.node, work->answer.option[i].place.memory);
+            char text[2][PLAN_ENDS_DOWN_SIZE];
+            size_t count = by != PLACE_NONE && of != PLACE_NONE && of != by
+                               ? plan_ends_down_between(graph, by, of, text)
+                               : 0;
+            for (size_t k = 0; k < count; k++)
+                reasons_add(&work->answer.warnings, REASON_LINK_DOWN, SUBJECTS(text[k]),
+                            NO_NUMBERS);
+        }
+}
+
+/* Concurrent runs that contradict what gpus get of the memories. */
+static void warn_of_contradictions(struct alloc_work *work)
+{
+    place_id gpu[DOUBT_MOST], memory[DOUBT_MOST];
+    struct doubt_ends ends = {.one = gpu, .other = memory};
+    for (size_t u = 0; u < work->user_count && ends.ones < DOUBT_MOST; u++)
+        if (work->user[u].reach.gpu != PLACE_NONE)
+            gpu[ends.ones++] = work->user[u].reach.gpu;
+    for (size_t i = 0; i < work->answer.count && ends.others < DOUBT_MOST; i++)
+        memory[ends.others++] = work->answer.option[i].place.memory;
+    plan_doubt_warn_between(work->snap, &ends, TRANSFER_HOST_KERNEL | TRANSFER_PEER_KERNEL,
+                            &work->answer.warnings);
+}
+
+/* ---- reasons ---- */
+
+static double time_of(const struct alloc_option *option) { return option->predicted.time_ns; }
+
+static bool is_bound(const struct alloc_option *option)
+{
+    return option->predicted.source >= SOURCE_NOMINAL;
+}
+
+/* The best option of another memory that takes longer, else of another memory, else of another
+ * kind; NULL when none is predicted. */
+static const struct alloc_option *runner_up(const struct alloc_answer *answer)
+{
+    const struct alloc_option *first = &answer->option[0], *elsewhere = NULL, *of_kind = NULL;
+    for (size_t i = 1; i < answer->count; i++) {
+        const struct alloc_option *option = &answer->option[i];
+        if (!(time_of(option) > 0))
+            continue;
+        bool is_other = option->place.memory != first->place.memory;
+        if (is_other && !(time_of(option) <= (1 + POLICY_SAME) * time_of(first)))
+            return option;
+        elsewhere = is_other && elsewhere == NULL ? option : elsewhere;
+        of_kind = of_kind == NULL ? option : of_kind;
+    }
+    return elsewhere != NULL ? elsewhere : of_kind;
+}
+
+static const char *part_name(const struct alloc_work *work, size_t part)
+{
+    if (part == work->user_count + ALLOC_SETUP)
+        return "getting the memory";
+    if (part == work->user_count + ALLOC_RETURN)
+        return "bringing it back to the cores";
+    place_id by = work->request->access_count > 0 ? work->request->access[part].by : PLACE_NONE;
+    return by != PLACE_NONE ? plan_alloc_name(work, by) : "the allowed cores";
+}
+
+/* The part that makes most of the difference, where there are several. */
+static void explain_part(struct alloc_work *work, const struct alloc_option *first,
+                         const struct alloc_option *second)
+{
+    size_t most = 0, parts = 0;
+    double furthest = 0, sign = time_of(second) >= time_of(first) ? 1 : -1;
+    for (size_t i = 0; i < work->user_count + ALLOC_MORE_PARTS; i++) {
+        double ours = first->part[i].time_ns, theirs = second->part[i].time_ns;
+        parts += ours > 0 || theirs > 0;
+        if (sign * (theirs - ours) > furthest) {
+            furthest = sign * (theirs - ours);
+            most = i;
+        }
+    }
+    if (parts > 1 && furthest > 0)
+        reasons_add(&work->answer.reasons, REASON_OPTION_PART, SUBJECTS(part_name(work, most)),
+                    NUMBERS(first->part[most].time_ns, second->part[most].time_ns));
+}
+
+static void explain_first(struct alloc_work *work)
+{
+    const struct alloc_option *first = &work->answer.option[0], *second = runner_up(&work->answer);
+    const char *memory = plan_alloc_name(work, first->place.memory),
+               *kind = memkind_names[first->place.kind];
+    struct reasons *reasons = &work->answer.reasons;
+    if (isnan(time_of(first)) && work->heaviest != PLACE_NONE)
+        reasons_add(reasons, REASON_OPTION_NEAREST,
+                    SUBJECTS(memory, kind, plan_alloc_name(work, work->heaviest)), NO_NUMBERS);
+    if (second == NULL || isnan(time_of(first)))
+        return;
+    reasons_add(reasons,
+                is_bound(first) || is_bound(second) ? REASON_OPTION_AT_LEAST : REASON_OPTION_TAKES,
+                SUBJECTS(memory, kind, plan_alloc_name(work, second->place.memory),
+                         memkind_names[second->place.kind]),
+                NUMBERS(time_of(first), time_of(second)));
+    explain_part(work, first, second);
+}
+
+/* What takes less than the first by its number: it is no nearer and takes as long, or nobody knows
+ * what comes on top of a bound. */
+static void explain_behind(struct alloc_work *work)
+{
+    const struct alloc_option *first = &work->answer.option[0], *least = NULL;
+    for (size_t i = 1; i < work->answer.count; i++) {
+        const struct alloc_option *option = &work->answer.option[i];
+        if (time_of(option) < time_of(first) &&
+            !plan_alloc_is_short(option, work->request->bytes) &&
+            (least == NULL || time_of(option) < time_of(least)))
+            least = option;
+    }
+    if (least == NULL)
+        return;
+    bool is_same = plan_alloc_rank(least) == plan_alloc_rank(first);
+    reasons_add(
+        &work->answer.reasons, is_same ? REASON_OPTION_SAME : REASON_OPTION_BEHIND,
+        SUBJECTS(plan_alloc_name(work, least->place.memory), memkind_names[least->place.kind]),
+        NUMBERS(time_of(least)));
+}
+
+void plan_alloc_explain(struct alloc_work *work)
+{
+    warn_of_links(work);
+    warn_of_contradictions(work);
+    for (size_t i = 0; i < work->answer.count; i++)
+        warn_of_option(work, &work->answer.option[i]);
+    if (plan_alloc_is_short(&work->answer.option[0], work->request->bytes))
+        return;
+    explain_first(work);
+    explain_behind(work);
+}

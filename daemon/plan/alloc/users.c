@@ -1,0 +1,130 @@
+/* The users of a buffer: checks of the accesses. */
+#include "plan/alloc/work.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/quantity.h"
+#include "cost/ends.h"
+#include "node/gpu.h"
+
+#define BYTES_MAX (INT64_C(1) << 60) /* that one access reads, or writes */
+
+static enum berth_code gpu_init(const struct alloc_work *work, const struct alloc_access *access,
+                                struct alloc_user *user, struct berth_err *err)
+{
+    if (access->cores > 0)
+        return err_invalid(err, "accesses", "%s is a gpu: cores are a processor's",
+                           plan_alloc_name(work, access->by));
+    enum berth_code code =
+        plan_ends_check_answers(work->snap, work->request->allowed, access->by, err);
+    if (code == BERTH_OK)
+        code = plan_ends_check_allowed(work->snap, work->request->allowed, access->by, err);
+    if (code == BERTH_OK)
+        user->reach = memkind_user(&work->answer.node, work->snap, access->by);
+    return code;
+}
+
+static enum berth_code cores_init(const struct alloc_work *work, const struct alloc_access *access,
+                                  struct alloc_user *user, struct berth_err *err)
+{
+    const struct graph *graph = work->snap->graph;
+    const struct place *by = access->by != PLACE_NONE ? graph_place(graph, access->by) : NULL;
+    user->reach = memkind_user(&work->answer.node, work->snap, PLACE_NONE);
+    if (by != NULL && (by->cpus == NULL || by->kind > PLACE_PU))
+        return err_invalid(
+            err, "accesses",
+            "%s has no cores and is no gpu: a core, pu, llc, NUMA node, package or gpu uses memory",
+            by->name);
+    struct memcores *cores = &user->cores;
+    enum berth_code code =
+        memcores_init(graph, by != NULL ? by->cpus : &work->request->allowed->cpus, cores, err);
+    if (code != BERTH_OK)
+        return code;
+    if (cores->in_all == 0 && by != NULL)
+        return err_invalid(err, "accesses", "%s has no cores and is no gpu", by->name);
+    if (cores->in_all == 0)
+        return graph_count(graph, PLACE_CORE) > 0
+                   ? err_set(err, BERTH_NOTHING_ALLOWED, "no core is allowed (allowed.cpus)")
+                   : err_set(err, BERTH_UNAVAILABLE,
+                             "the cores of this node are not known: say who uses the memory "
+                             "(accesses)");
+    if (access->cores > cores->in_all)
+        return err_not_enough(err, "cores", access->cores, cores->in_all,
+                              "%" PRId64 " cores are to use the memory; %s has %u", access->cores,
+                              by != NULL ? by->name : "the allowed part of the node",
+                              cores->in_all);
+    if (access->cores > 0)
+        cores->cores = (unsigned)access->cores;
+    return BERTH_OK;
+}
+
+static enum berth_code user_init(const struct alloc_work *work, const struct alloc_access *access,
+                                 struct alloc_user *user, struct berth_err *err)
+{
+    char text[QUANTITY_SIZE];
+    int64_t reads = access->reads_bytes, writes = access->writes_bytes,
+            most = reads > writes ? reads : writes;
+    if (reads < 0 || writes < 0)
+        return err_invalid(err, "accesses", "bytes are not negative");
+    if (most == 0)
+        return err_invalid(err, "accesses",
+                           "an access reads or writes at least a byte (reads_bytes, writes_bytes)");
+    if (work->request->access_count > 0 && most > BYTES_MAX)
+        return err_invalid(err, "accesses",
+                           "%s by one user of the buffer; at most 1 EiB is weighed",
+                           quantity_size((double)most, text));
+    if (access->cores < 0)
+        return err_invalid(err, "accesses", "cores are not negative");
+    user->read_bytes = (double)reads;
+    user->write_bytes = (double)writes;
+    user->random = access->random;
+    bool is_gpu =
+        access->by != PLACE_NONE && graph_place(work->snap->graph, access->by)->kind == PLACE_GPU;
+    return is_gpu ? gpu_init(work, access, user, err) : cores_init(work, access, user, err);
+}
+
+enum berth_code plan_alloc_users(struct alloc_work *work, struct berth_err *err)
+{
+    const struct alloc_request *request = work->request;
+    struct alloc_access once = {.by = PLACE_NONE, .reads_bytes = request->bytes};
+    const struct alloc_access *access = request->access_count > 0 ? request->access : &once;
+    size_t count = request->access_count > 0 ? request->access_count : 1;
+    work->user = calloc(count, sizeof *work->user);
+    if (work->user == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for accesses");
+    for (size_t i = 0; i < count; i++) {
+        struct alloc_user *user = &work->user[work->user_count++];
+        enum berth_code code = user_init(work, &access[i], user, err);
+        if (code != BERTH_OK) {
+            if (request->access_count > 0)
+                err_in_item(err, "accesses", i);
+            return code;
+        }
+        work->has_cores |= user->reach.gpu == PLACE_NONE;
+        work->has_gpus |= user->reach.gpu != PLACE_NONE;
+    }
+    return BERTH_OK;
+}
+
+void plan_alloc_users_done(struct alloc_work *work)
+{
+    for (size_t i = 0; i < work->user_count; i++)
+        memcores_done(&work->user[i].cores);
+    free(work->user);
+}
+
+double plan_alloc_bytes_at(const struct alloc_work *work, place_id at)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < work->user_count; i++) {
+        const struct alloc_user *user = &work->user[i];
+        double share = user->reach.gpu != PLACE_NONE
+                           ? user->reach.gpu == at
+                           : (double)user->cores.inside[at] / user->cores.in_all;
+        bytes += share * (user->read_bytes + user->write_bytes);
+    }
+    return bytes;
+}
