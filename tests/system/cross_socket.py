@@ -155,7 +155,7 @@ def what_is_not_explained_is_not_proven():
 
 
 def what_was_not_measured_together_is_not_proven():
-    best = "not proven to be the best: it is the best found with what was measured"
+    best = "not proven to be the best: what "
     hidden = Hives([2, 2, 2], straight=34e9, host=None, told=False, through=12.4e9, up=13.5e9, down=13.8e9, cross=1e12)
     narrow = Hives([2, 2, 2], straight=37e9, through=8.2e9, up=8.9e9, down=9.5e9, cross=1e12, cross_both=18.3e9)  # four fill what two leave free
     for machine, seed, pattern, words in ((hidden, 55, "alltoall", "gpu"), (narrow, 73, "grid2d", "through package")):

@@ -33,20 +33,6 @@ def where_nothing_has_a_price_the_heaviest_user_is_named():
             assert reply["options"][0]["memory"] == heaviest, reply["options"]
 
 
-def other_choices_are_bounds_only_where_one_is():
-    """Start-up times known for some gpus only make no lower bound of 256 MiB.
-
-    Other choices then take as long, without a weaker statement.
-    """
-    with Daemon("--node", NODES / "h200x4-hand") as daemon:
-        for request in ({"tasks": 4, "pattern": "ring", "bytes": 256 * MIB}, {"tasks": 2, "host_bytes": GIB, "flows": [{"from": 0, "to": 1, "bytes": GIB}], "allowed": {"gpus": ["gpu0", "gpu1"]}}):
-            answer = bind(daemon, **request)
-            lines = [line for line in texts(answer, "reasons") if "of gpus looked at" in line]
-            assert len(lines) == 1 and lines[0].endswith("as long"), answer
-        lines = [line for line in texts(bind(daemon, tasks=4, pattern="ring", bytes=64 * 1024), "reasons") if "of gpus looked at" in line]
-        assert len(lines) == 1 and lines[0].endswith("as long, as far as lower bounds say"), lines
-
-
 def a_shared_gpu_more_may_take_a_price_away():
     """As documented in docs/ADVICE.md: each of the gpus that tasks share has some tasks, also one
     without a known path to the others. Tasks with gpus of their own avoid it.
@@ -78,5 +64,5 @@ def why_nothing_is_proven_of_tasks_without_gpus_is_said():
 
 
 if __name__ == "__main__":
-    run_tests([where_nothing_has_a_price_the_heaviest_user_is_named, other_choices_are_bounds_only_where_one_is, a_shared_gpu_more_may_take_a_price_away,
+    run_tests([where_nothing_has_a_price_the_heaviest_user_is_named, a_shared_gpu_more_may_take_a_price_away,
                why_nothing_is_proven_of_tasks_without_gpus_is_said])

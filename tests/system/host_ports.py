@@ -142,7 +142,7 @@ def switches_behind_switches_are_ports_too():
         two, four, eight = (bind(node, tasks) for tasks in (2, 4, 8))
         assert len({gpu // 2 for gpu in gpus_of(four)}) == 4, gpus_of(four)
         assert time_of(two) == time_of(four) and abs(time_of(eight) / time_of(two) - 2) < 0.02, (time_of(two), time_of(four), time_of(eight))
-        assert "pcie-port2" in eight["predicted"]["bottleneck"] and any("second PCIe port" in warning for warning in texts(eight, "warnings")), eight
+        assert "pcie-port2" in eight["predicted"]["bottleneck"] and any("pcie-port2" in warning for warning in texts(eight, "warnings")), eight
         for target, shares in (("gpu1", False), ("gpu2", True)):  # behind the same switch, and behind another one
             error, answer = node.ask("Route", {"from": "gpu0", "to": target, "bytes": SIZE, "concurrent": [{"from": "gpu1", "to": "numa0", "bytes": SIZE}]})
             assert error is None and shares == ("pcie-port2" in (answer["options"][0]["predicted"]["bottleneck"] or "")), (target, error, answer["options"][0])

@@ -11,6 +11,7 @@
 #include "node/gpu.h"
 #include "node/reasons.h"
 #include "plan/bind/cores.h"
+#include "plan/bind/explain.h"
 #include "plan/bind/gpus.h"
 #include "plan/bind/host_reasons.h"
 #include "plan/bind/memory.h"
@@ -175,9 +176,9 @@ static enum berth_code choose_gpus(struct work *work, struct berth_err *err)
         code = plan_bind_traffic_choose(work->snap, request, &work->gpus, &work->cores, answer,
                                         &work->traffic, err);
     if (code == BERTH_OK && has_traffic && !work->traffic.is_chosen)
-        reasons_note(&answer->warnings,
-                     "%s alone decided: no choice of gpus is known in all of its transfers",
-                     work->traffic.is_placed ? "structure" : "locality");
+        reasons_add(&answer->warnings,
+                    work->traffic.is_placed ? REASON_STRUCTURE_DECIDED : REASON_LOCALITY_DECIDED,
+                    NO_SUBJECTS, NO_NUMBERS);
     if (code == BERTH_OK && !work->traffic.is_chosen && !work->traffic.is_placed)
         code = plan_bind_gpus(work->snap, &work->gpus, &work->cores, request->in_rank_order, answer,
                               err);
@@ -368,7 +369,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     if (code == BERTH_OK && answer->gpus_per_task == 0)
         code = plan_bind_stream_tell(&stream, answer, err);
     if (code == BERTH_OK)
-        code = plan_bind_traffic_tell(&work->traffic, work->snap, &work->gpus, answer, err);
+        code = plan_bind_explain(&work->traffic, work->snap, &work->gpus, answer, err);
     if (code == BERTH_OK)
         evidence_few(&answer->evidence, places, WHY_MAX);
     if (code == BERTH_OK)

@@ -40,18 +40,16 @@ enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct al
          g = graph_next(graph, PLACE_GPU, g + 1)) {
         if (!allowed_has_gpu(allowed, g))
             continue;
-        if (plan_ends_is_lost(snap, g)) {
+        bool is_lost = plan_ends_is_lost(snap, g);
+        if (is_lost)
             gpus.lost = g;
-            reasons_note(warnings,
-                         "%s is left out: it is lost, and must be reset, or the node started again",
-                         graph_place(graph, g)->name);
-        } else if (gpu_is_cut(graph, g)) {
+        else if (gpu_is_cut(graph, g))
             gpus.cut = g;
-            reasons_note(warnings, "%s is left out: it %s", graph_place(graph, g)->name,
-                         plan_ends_cut_text(graph, g));
-        } else {
+        else
             gpus.gpu[gpus.count++] = g;
-        }
+        if (is_lost || gpu_is_cut(graph, g))
+            reasons_add_about(warnings, REASON_GPU_LEFT_OUT, graph_place(graph, g)->name,
+                              NO_NUMBERS);
     }
     qsort_r(gpus.gpu, gpus.count, sizeof *gpus.gpu, compare_places, (void *)graph);
     *ret = gpus;

@@ -7,6 +7,7 @@
 
 #include "base/quantity.h"
 #include "cost/pairs.h"
+#include "cost/policy.h"
 #include "node/reasons.h"
 
 #define NAMED 3 /* transfers, when only some go by kernel */
@@ -148,7 +149,7 @@ static void say_other(const struct bind_by *by, const struct sort *peers, double
     double other_ns = by[other].time_ns;
     char time[QUANTITY_SIZE];
     text[0] = '\0';
-    if (!isnan(other_ns) && fabs(other_ns - step_ns) > PRICE_WORTH * step_ns &&
+    if (!isnan(other_ns) && fabs(other_ns - step_ns) > POLICY_SAME * step_ns &&
         (peers->count[0] == 0 || peers->count[1] == 0))
         snprintf(text, size, "; by %s an iteration takes %s%s%s",
                  other == LOAD_KERNEL ? "kernel" : "copy engine",

@@ -1,16 +1,27 @@
-#include "plan/bind/price_inner.h"
+#include "plan/bind/price.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/load_interval.h"
-#include "plan/bind/arcs.h"
-#include "plan/bind/flow.h"
-#include "plan/bind/start.h"
-#include "plan/bind/turns.h"
+#include "cost/load_table.h"
 
 #define LACK_MARGIN 4
+
+static bool is_host(const struct bind_kind *kind)
+{
+    return kind->end == END_TO_HOST || kind->end == END_FROM_HOST;
+}
+
+static size_t task_of(const struct bind_price *price, size_t flow)
+{
+    return (size_t)price->flow[flow].from / price->request.each;
+}
+
+static const struct bind_kind *kind_of(const struct bind_price *price, size_t flow)
+{
+    return &price->kind[price->flow[flow].kind];
+}
 
 /* ---- places and flows ---- */
 
@@ -19,15 +30,13 @@ static uint16_t find_place(const struct bind_price *price, place_id id)
     for (size_t i = price->request.gpu_count; i < price->place_count; i++)
         if (price->place[i] == id)
             return (uint16_t)i;
-    return NOWHERE;
+    return PRICE_NOWHERE;
 }
 
 static uint16_t add_place(struct bind_price *price, place_id id)
 {
-    if (id == PLACE_NONE)
-        return NOWHERE;
-    uint16_t found = find_place(price, id);
-    if (found != NOWHERE)
+    uint16_t found = id == PLACE_NONE ? PRICE_NOWHERE : find_place(price, id);
+    if (id == PLACE_NONE || found != PRICE_NOWHERE)
         return found;
     price->place[price->place_count] = id;
     return (uint16_t)price->place_count++;
@@ -37,11 +46,11 @@ static bool find_places(struct bind_price *price)
 {
     const struct bind_price_request *request = &price->request;
     const struct graph *graph = price->snap->graph;
-    price->place =
-        calloc(request->gpu_count + graph_count(graph, PLACE_NUMA) + graph_count(graph, PLACE_NIC),
-               sizeof *price->place);
-    price->memory = calloc(request->gpu_count, sizeof *price->memory);
-    price->nic = calloc(request->gpu_count, sizeof *price->nic);
+    size_t most =
+        request->gpu_count + graph_count(graph, PLACE_NUMA) + graph_count(graph, PLACE_NIC);
+    price->place = calloc(most + 1, sizeof *price->place);
+    price->memory = calloc(request->gpu_count + 1, sizeof *price->memory);
+    price->nic = calloc(request->gpu_count + 1, sizeof *price->nic);
     if (price->place == NULL || price->memory == NULL || price->nic == NULL)
         return false;
     memcpy(price->place, request->gpu, request->gpu_count * sizeof *request->gpu);
@@ -58,24 +67,22 @@ static bool find_places(struct bind_price *price)
 }
 
 /* Its kind; when there are too many, the one with the most bytes below, else the least. */
-static uint16_t kind_of(struct bind_price *price, enum outside outside, double bytes)
+static uint16_t find_kind(struct bind_price *price, enum bind_end end, double bytes)
 {
     size_t best = price->kind_count;
     for (size_t k = 0; k < price->kind_count; k++) {
-        const struct kind *kind = &price->kind[k];
-        if (kind->outside != outside)
+        const struct bind_kind *kind = &price->kind[k], *other = &price->kind[best];
+        if (kind->end != end)
             continue;
         if (kind->bytes == bytes)
             return (uint16_t)k;
-        bool fits = kind->bytes < bytes,
-             best_fits = best < price->kind_count && price->kind[best].bytes < bytes;
         if (best == price->kind_count ||
-            (fits ? !best_fits || kind->bytes > price->kind[best].bytes
-                  : !best_fits && kind->bytes < price->kind[best].bytes))
+            (kind->bytes < bytes ? other->bytes > bytes || kind->bytes > other->bytes
+                                 : kind->bytes < other->bytes && other->bytes > bytes))
             best = k;
     }
-    if (price->kind_count < KINDS_MAX || best == price->kind_count) {
-        price->kind[price->kind_count] = (struct kind){.outside = outside, .bytes = bytes};
+    if (price->kind_count < PRICE_KINDS_MAX || best == price->kind_count) {
+        price->kind[price->kind_count] = (struct bind_kind){.end = end, .bytes = bytes};
         return (uint16_t)price->kind_count++;
     }
     price->is_rounded = true;
@@ -84,114 +91,245 @@ static uint16_t kind_of(struct bind_price *price, enum outside outside, double b
 
 static void add_flow(struct bind_price *price, const struct traffic_flow *flow)
 {
-    size_t each = price->request.each;
-    enum outside outside = flow->to == TRAFFIC_HOST     ? OUTSIDE_TO_HOST
-                           : flow->from == TRAFFIC_HOST ? OUTSIDE_FROM_HOST
-                           : flow->to == TRAFFIC_AWAY   ? OUTSIDE_TO_NIC
-                           : flow->from == TRAFFIC_AWAY ? OUTSIDE_FROM_NIC
-                                                        : OUTSIDE_NONE;
-    size_t others = outside == OUTSIDE_NONE ? each : 1;
-    double bytes = flow->bytes / (double)(each * others);
-    uint16_t kind = kind_of(price, outside, bytes);
-    size_t from = (size_t)(flow->from >= 0 ? flow->from : flow->to) * each,
+    enum bind_end end = flow->to == TRAFFIC_HOST     ? END_TO_HOST
+                        : flow->from == TRAFFIC_HOST ? END_FROM_HOST
+                        : flow->to == TRAFFIC_AWAY   ? END_TO_NIC
+                        : flow->from == TRAFFIC_AWAY ? END_FROM_NIC
+                                                     : END_GPU;
+    size_t each = price->request.each, others = end == END_GPU ? each : 1,
+           from = (size_t)(flow->from >= 0 ? flow->from : flow->to) * each,
            to = (size_t)(flow->to >= 0 ? flow->to : 0) * each;
+    double bytes = flow->bytes / (double)(each * others);
+    uint16_t kind = find_kind(price, end, bytes);
     for (size_t i = 0; i < each * others; i++) {
         price->bytes[price->flow_count] = bytes;
         price->flow[price->flow_count++] =
             (struct search_flow){.kind = kind,
                                  .from = (int32_t)(from + i / others),
-                                 .to = outside == OUTSIDE_NONE ? (int32_t)(to + i % others) : -1};
+                                 .to = end == END_GPU ? (int32_t)(to + i % others) : -1};
     }
 }
 
 static bool find_flows(struct bind_price *price)
 {
     const struct bind_price_request *request = &price->request;
-    size_t most = request->traffic->count * request->each * request->each;
-    price->flow = calloc(most + 1, sizeof *price->flow);
-    price->bytes = calloc(most + 1, sizeof *price->bytes);
-    price->load = calloc(most + 1, sizeof *price->load);
-    price->part = calloc(most + 1, sizeof *price->part);
-    if (price->flow == NULL || price->bytes == NULL || price->load == NULL || price->part == NULL)
+    size_t most = request->traffic->count * request->each * request->each + 1;
+    price->flow = calloc(most, sizeof *price->flow);
+    price->bytes = calloc(most, sizeof *price->bytes);
+    price->order = calloc(most, sizeof *price->order);
+    price->load = calloc(most, sizeof *price->load);
+    price->part = calloc(most, sizeof *price->part);
+    price->start = calloc(most, sizeof *price->start);
+    if (price->flow == NULL || price->bytes == NULL || price->order == NULL ||
+        price->load == NULL || price->part == NULL || price->start == NULL)
         return false;
     for (size_t i = 0; i < request->traffic->count; i++)
         add_flow(price, &request->traffic->flow[i]);
     return true;
 }
 
-/* Nothing is known of it on any gpu, with any of the memories that are next to one. */
-static bool is_unknown_everywhere(const struct bind_price *price, const struct kind *kind)
+struct load_flow plan_bind_price_flow(const struct bind_price *price, const struct bind_kind *kind,
+                                      double bytes, size_t from, size_t to, uint16_t memory)
 {
-    size_t n = price->request.gpu_count;
-    for (size_t g = 0; g < n; g++)
-        for (size_t memory = 0; memory < n; memory++) {
-            struct load_flow flow = plan_bind_flow_between(price, kind->outside, kind->bytes, g, g,
-                                                           price->memory[memory]);
-            if (plan_bind_flow_is_known(price, &flow))
-                return false;
-        }
-    return true;
+    uint16_t gpu = (uint16_t)from, other = kind->end == END_GPU      ? (uint16_t)to
+                                           : !is_host(kind)          ? price->nic[from]
+                                           : memory != PRICE_NOWHERE ? memory
+                                                                     : price->memory[from];
+    bool is_in = kind->end == END_FROM_HOST || kind->end == END_FROM_NIC;
+    return (struct load_flow){
+        .from = is_in ? other : gpu, .to = is_in ? gpu : other, .bytes = bytes};
 }
 
-/* What goes to the host or leaves the node, if nothing says what that takes on any gpu: no choice
- * is better or worse by it. It is left out where something else moves, whose time is known. */
-static void find_unpriced(struct bind_price *price)
+bool plan_bind_price_knows(const struct bind_price *price, const struct load_flow *flow)
+{
+    return flow->from == flow->to ||
+           (flow->from != PRICE_NOWHERE && flow->to != PRICE_NOWHERE &&
+            plan_load_known(price->table, flow->from, flow->to) != LOAD_NOTHING);
+}
+
+/* ---- launch order ---- */
+
+/* Each task sends to every other by engine, so that copies queue. */
+static bool is_all_by_engine(const struct bind_price *price)
+{
+    size_t tasks = price->request.tasks, each = price->request.each, all = 0, flows = 0;
+    for (size_t f = 0; f < price->flow_count; f++) {
+        flows = f > 0 && task_of(price, f) == task_of(price, f - 1) ? flows : 0;
+        if (price->flow[f].to < 0)
+            continue;
+        const struct load_ride *ride =
+            price->request.gpu_count > 1
+                ? plan_load_table_choose(price->table, 0, 1, price->bytes[f])
+                : NULL;
+        if (ride == NULL || ride->move.by != MOVE_COPY_ENGINE)
+            return false;
+        all += ++flows == (tasks - 1) * each * each;
+    }
+    return tasks > 2 && all == tasks;
+}
+
+/* All that each GPU sends leaves by one lane, as to a switch. */
+static bool has_one_port_each(const struct bind_price *price)
+{
+    const struct plan_pairs *pairs = price->snap->derived.pairs;
+    const place_id *gpu = price->request.gpu;
+    size_t n = price->request.gpu_count;
+    bool one = n > 2;
+    for (size_t a = 0; one && a < n; a++)
+        for (size_t b = 0, first = a == 0; one && b < n; b++)
+            one = b == a || b == first ||
+                  plan_lanes_meet(plan_pairs_lanes(pairs, gpu[a], gpu[first]),
+                                  plan_pairs_lanes(pairs, gpu[a], gpu[b]));
+    return one;
+}
+
+/* By task, then by the task that it is for. */
+static int compare_turns(const void *a, const void *b, void *data)
+{
+    const struct bind_price *price = data;
+    size_t each = price->request.each, tasks = price->request.tasks, key[2], task[2];
+    const size_t index[] = {*(const uint32_t *)a, *(const uint32_t *)b};
+    for (int i = 0; i < 2; i++) {
+        const struct search_flow *flow = &price->flow[index[i]];
+        task[i] = task_of(price, index[i]);
+        key[i] = flow->to < 0      ? tasks
+                 : price->is_round ? ((size_t)flow->to / each + tasks - task[i]) % tasks
+                                   : 0;
+    }
+    if (task[0] != task[1])
+        return task[0] < task[1] ? -1 : 1;
+    return key[0] != key[1] ? (key[0] < key[1] ? -1 : 1)
+                            : (index[0] > index[1]) - (index[0] < index[1]);
+}
+
+static void find_order(struct bind_price *price)
+{
+    price->is_round = is_all_by_engine(price) && has_one_port_each(price);
+    for (size_t f = 0; f < price->flow_count; f++)
+        price->order[f] = (uint32_t)f;
+    qsort_r(price->order, price->flow_count, sizeof *price->order, compare_turns, price);
+    /* flows between tasks on one GPU have no turn */
+    if (price->request.tasks * price->request.each > price->request.gpu_count)
+        return;
+    for (size_t i = 1; i < price->flow_count; i++)
+        if (task_of(price, price->order[i]) == task_of(price, price->order[i - 1]))
+            price->flow[price->order[i]].turn =
+                (uint16_t)(price->flow[price->order[i - 1]].turn + 1);
+}
+
+/* ---- kinds of which less is known ---- */
+
+/* What is known of flows of a kind on all GPUs. */
+struct seen {
+    bool is_known, has_start, lacks_start;
+    struct load_start least;
+    double most_ns; /* alone */
+};
+
+static void look(const struct bind_price *price, const struct load_flow *flow, struct seen *seen)
+{
+    struct load_start start;
+    if (!plan_bind_price_knows(price, flow))
+        return;
+    seen->is_known = true;
+    seen->most_ns =
+        fmax(seen->most_ns, plan_load_alone_ns(price->table, flow->from, flow->to, flow->bytes));
+    if (flow->from == flow->to)
+        return;
+    if (!plan_load_start(price->table, flow->from, flow->to, flow->bytes, &start)) {
+        seen->lacks_start = true;
+        return;
+    }
+    if (!seen->has_start)
+        seen->least = start;
+    seen->least.start_ns = fmin(seen->least.start_ns, start.start_ns);
+    seen->least.launch_ns = fmin(seen->least.launch_ns, start.launch_ns);
+    seen->has_start = true;
+}
+
+/* On every pair that such a flow may be between: of several GPUs of a task any may be the first,
+ * next to which its memory is. */
+static struct seen look_at_kind(const struct bind_price *price, const struct bind_kind *kind)
+{
+    size_t n = price->request.gpu_count;
+    struct seen seen = {0};
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = 0; b < n; b++) {
+            bool is_one = kind->end != END_GPU && !(is_host(kind) && price->request.each > 1);
+            struct load_flow flow =
+                plan_bind_price_flow(price, kind, kind->bytes, a, b, price->memory[b]);
+            if (!is_one || a == b)
+                look(price, &flow, &seen);
+        }
+    return seen;
+}
+
+static void find_unknown(struct bind_price *price)
 {
     size_t unpriced = 0;
-    for (size_t k = 0; k < price->kind_count; k++)
-        unpriced += price->kind[k].is_unpriced =
-            price->kind[k].outside != OUTSIDE_NONE && is_unknown_everywhere(price, &price->kind[k]);
+    for (size_t k = 0; k < price->kind_count; k++) {
+        struct bind_kind *kind = &price->kind[k];
+        struct seen seen = look_at_kind(price, kind);
+        unpriced += kind->is_unpriced = kind->end != END_GPU && !seen.is_known;
+        if (seen.has_start && seen.lacks_start)
+            kind->start = seen.least;
+        price->is_mixed = price->is_mixed || (seen.has_start && seen.lacks_start);
+        for (size_t f = 0; f < price->flow_count; f++)
+            if (price->flow[f].kind == k) {
+                price->start[f] = kind->start;
+                price->lack_ns += LACK_MARGIN * seen.most_ns;
+            }
+    }
+    /* the time of nothing is none */
     for (size_t k = 0; k < price->kind_count && unpriced == price->kind_count; k++)
         price->kind[k].is_unpriced = false;
 }
 
-/* More than any step takes: all flows one after the other, each where it takes longest, and some
- * more for what they share. */
-static void find_lack(struct bind_price *price)
+struct load_start plan_bind_price_start(const struct bind_price *price,
+                                        const struct bind_kind *kind, const struct load_flow *flow)
 {
-    size_t n = price->request.gpu_count;
-    for (size_t k = 0; k < price->kind_count && price->request.may_lack; k++) {
-        double most_ns = 0;
-        size_t flows = 0;
-        for (size_t pair = 0; pair < n * n; pair++) {
-            struct load_flow flow = plan_bind_flow_between(
-                price, price->kind[k].outside, price->kind[k].bytes, pair / n, pair % n, NOWHERE);
-            if (plan_bind_flow_is_known(price, &flow))
-                most_ns = fmax(most_ns, plan_bind_start_alone_ns(price, &price->kind[k], &flow));
-        }
-        for (size_t f = 0; f < price->flow_count; f++)
-            flows += price->flow[f].kind == k;
-        price->lack_ns += LACK_MARGIN * most_ns * (double)flows;
-    }
+    struct load_start start = {0, 0};
+    if (flow->from != flow->to &&
+        !plan_load_start(price->table, flow->from, flow->to, flow->bytes, &start))
+        start = kind->start;
+    return start;
 }
+
+double plan_bind_price_assumed_ns(const struct bind_price *price)
+{
+    double most_ns = 0;
+    for (size_t f = 0; f < price->flow_count; f++)
+        most_ns = fmax(most_ns,
+                       price->start[f].start_ns + price->load[f].turn * price->start[f].launch_ns);
+    return most_ns;
+}
+
+/* ---- a price ---- */
 
 enum berth_code plan_bind_price_new(const struct snapshot *snap,
                                     const struct bind_price_request *request,
                                     struct bind_price **ret, struct berth_err *err)
 {
     struct bind_price *price = calloc(1, sizeof *price);
-    if (price == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for prices");
-    price->snap = snap;
-    price->request = *request;
-    enum berth_code code = find_places(price) && find_flows(price)
-                               ? BERTH_OK
-                               : err_set(err, BERTH_NO_MEMORY, "no memory for prices");
-    if (code == BERTH_OK)
+    enum berth_code code = BERTH_OK;
+    if (price != NULL)
+        *price = (struct bind_price){.snap = snap, .request = *request};
+    bool ok = price != NULL && find_places(price) && find_flows(price);
+    if (ok)
         code =
             plan_load_new(snap, price->place, price->place_count, request->by, &price->table, err);
-    if (code == BERTH_OK && !(plan_bind_turns_find(price) && plan_bind_start_find(price)))
-        code = err_set(err, BERTH_NO_MEMORY, "no memory for prices");
-    if (code == BERTH_OK &&
-        (price->scratch = plan_load_scratch_new(price->table, price->flow_count)) == NULL)
-        code = err_set(err, BERTH_NO_MEMORY, "no memory for prices");
-    if (code == BERTH_OK) {
-        find_unpriced(price);
-        find_lack(price);
-        *ret = price;
-    } else {
-        plan_bind_price_free(price);
+    if (ok && code == BERTH_OK) {
+        find_order(price);
+        find_unknown(price);
+        price->scratch = plan_load_scratch_new(price->table, price->flow_count);
+        ok = price->scratch != NULL;
     }
+    if (!ok)
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for prices");
+    if (code == BERTH_OK)
+        *ret = price;
+    else
+        plan_bind_price_free(price);
     return code;
 }
 
@@ -210,158 +348,139 @@ void plan_bind_price_free(struct bind_price *price)
     free(price->load);
     free(price->part);
     free(price->start);
-    free(price->arc);
-    free(price->use);
-    free(price->sort);
-    free(price->start_ns);
     free(price);
 }
-
-/* ---- the price of a choice ---- */
-
-size_t plan_bind_price_load(struct bind_price *price, const uint16_t *slot, const place_id *memory)
-{
-    size_t unknown = 0, moving = 0;
-    price->unpriced = price->lacking = 0;
-    for (size_t f = 0; f < price->flow_count; f++) {
-        const struct search_flow *flow = &price->flow[f];
-        size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
-        size_t task = (size_t)flow->from / price->request.each;
-        uint16_t host = memory != NULL ? find_place(price, memory[task])
-                                       : price->memory[slot[task * price->request.each]];
-        struct load_flow load = plan_bind_flow_between(price, price->kind[flow->kind].outside,
-                                                       price->bytes[f], from, to, host);
-        bool known = plan_bind_flow_is_known(price, &load),
-             lacks = !known && price->request.may_lack &&
-                     price->kind[flow->kind].outside != OUTSIDE_NONE,
-             unpriced = lacks || price->kind[flow->kind].is_unpriced;
-        price->lacking += lacks && !price->kind[flow->kind].is_unpriced;
-        moving += known && load.from != load.to;
-        if (unpriced && price->unpriced++ == 0)
-            price->unpriced_one = load;
-        if (!known && !unpriced && unknown++ == 0)
-            price->unknown = load;
-        price->load[f] = known ? load : (struct load_flow){.bytes = 0};
-    }
-    plan_bind_turns_take(price);
-    if (price->lacking > 0 && moving == 0) { /* the price of nothing is none */
-        price->unknown = price->unpriced_one;
-        unknown += price->unpriced;
-        price->unpriced = price->lacking = 0;
-    }
-    return unknown;
-}
-
-bool plan_bind_price_is_mixed(const struct bind_price *price) { return price->start != NULL; }
-
-bool plan_bind_price_is_round(const struct bind_price *price) { return price->is_round; }
 
 bool plan_bind_price_has_host(const struct bind_price *price)
 {
     bool has_host = false;
     for (size_t k = 0; k < price->kind_count; k++)
-        has_host = has_host || price->kind[k].outside == OUTSIDE_TO_HOST ||
-                   price->kind[k].outside == OUTSIDE_FROM_HOST;
+        has_host = has_host || is_host(&price->kind[k]);
     return has_host;
 }
 
 bool plan_bind_price_could_lack(const struct bind_price *price)
 {
-    bool could = false, is_beside = false;
+    bool could = false, has_gpus = false;
     for (size_t k = 0; k < price->kind_count; k++) {
-        could = could || (price->kind[k].outside != OUTSIDE_NONE && !price->kind[k].is_unpriced);
-        is_beside = is_beside || price->kind[k].outside == OUTSIDE_NONE;
+        has_gpus = has_gpus || price->kind[k].end == END_GPU;
+        could = could || (price->kind[k].end != END_GPU && !price->kind[k].is_unpriced);
     }
-    return could && is_beside;
+    return could && has_gpus;
 }
 
-static struct search_cost price_of(void *context, const uint16_t *slot)
+bool plan_bind_price_is_round(const struct bind_price *price) { return price->is_round; }
+
+unsigned plan_bind_price_takes(const struct bind_price *price)
 {
-    struct bind_price *price = context;
-    size_t unknown = plan_bind_price_load(price, slot, NULL);
-    struct load_time time = plan_bind_start_time(price);
-    double lack_ns = (double)price->lacking * price->lack_ns;
-    return (struct search_cost){.time_ns =
-                                    fmax(time.step_ns + lack_ns, unknown > 0 ? UNKNOWN_NS : 0),
-                                .sum_ns = time.sum_ns + (double)unknown * UNKNOWN_NS};
+    size_t n = price->request.gpu_count;
+    unsigned takes = 0;
+    for (size_t k = 0; k < price->kind_count; k++)
+        for (size_t pair = 0; pair < n * n && price->kind[k].end == END_GPU; pair++) {
+            const struct load_ride *ride =
+                plan_load_table_choose(price->table, pair / n, pair % n, price->kind[k].bytes);
+            takes |= ride == NULL        ? 0
+                     : price->is_rounded ? 1U << MOVE_COPY_ENGINE | 1U << MOVE_KERNEL
+                                         : 1U << ride->move.by;
+        }
+    return takes;
 }
 
-/* ---- the search ---- */
+/* ---- the price of a choice ---- */
 
-/* What differs by less takes equally long as far as is known: the intervals of both overlap. They
- * are those of the transfer that ends last, with what it shares and what starting it is measured to
- * differ by between pairs of its kind; who comes first and who waits for whose launches moves both
- * steps alike. */
-static double error_of(struct bind_price *price, const uint16_t *slot)
+/* Flows between tasks on one GPU are not launched. */
+static void take_turns(const struct bind_price *price)
 {
-    plan_bind_price_load(price, slot, NULL);
-    size_t slowest;
-    struct load_part last =
-        plan_load_slowest(price->table, price->load, price->flow_count, price->scratch, &slowest);
-    if (last.move == NULL)
-        return PRICE_SAME_UNKNOWN;
-    struct prediction alone = plan_move_queued(last.move, price->load[slowest].bytes);
-    struct prediction end = load_interval_one(
-        last.time.time_ns, &alone,
-        last.shared != NULL ? &last.shared->step[last.shared->step_count - 1] : NULL,
-        last.move->drift);
-    end =
-        load_interval_begun(&end, plan_move_call_half_ns(last.move, price->load[slowest].bytes), 0);
-    double overlap = end.high_ns / fmax(end.low_ns, end.time_ns / 2) - 1,
-           same = isnan(overlap) ? PRICE_SAME_UNKNOWN : overlap;
-    return same * last.time.time_ns / (last.time.time_ns + (double)price->lacking * price->lack_ns);
-}
-
-static struct search_problem problem_of(struct bind_price *price,
-                                        const struct bind_price_choice *choice)
-{
-    const struct bind_price_request *request = &price->request;
-    return (struct search_problem){
-        .slots = request->gpu_count,
-        .tasks = request->tasks,
-        .each = request->each,
-        .in_order = choice->in_order,
-        .flow = price->flow,
-        .flow_count = price->flow_count,
-        .kinds = price->kind_count,
-        .arc = price->arc,
-        .use = price->use,
-        .resources = plan_load_resource_count(price->table),
-        .sort = price->sort,
-        .start_ns = price->start_ns,
-        .far = choice->far,
-        .apart = choice->apart,
-        .meet = plan_bind_price_has_host(price) ? choice->meet : NULL,
-        .unit = choice->unit,
-        .most = choice->most,
-        .price = price_of,
-        .context = price,
-    };
-}
-
-enum berth_code plan_bind_price_search(struct bind_price *price,
-                                       const struct bind_price_choice *choice, uint16_t *ret_slot,
-                                       struct search_result *ret, struct berth_err *err)
-{
-    if (!plan_bind_arcs(price))
-        return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
-    struct search_problem problem = problem_of(price, choice);
-    struct search_result result;
-    if (!plan_search(&problem, ret_slot, &result) ||
-        !plan_search_settle(&problem, fmin(error_of(price, ret_slot), PRICE_SETTLED), ret_slot,
-                            &result))
-        return err_set(err, BERTH_NO_MEMORY, "no memory for a search");
-    /* in time, without what stands for what lacks a price */
-    if (plan_bind_price_load(price, ret_slot, NULL) == 0 && price->lacking > 0) {
-        double lack_ns = (double)price->lacking * price->lack_ns;
-        result.settled *= result.cost.time_ns / fmax(result.cost.time_ns - lack_ns, 1);
-        result.bound_ns = result.is_proven ? result.bound_ns - lack_ns : (double)NAN;
+    uint16_t turn = 0;
+    for (size_t i = 0; i < price->flow_count; i++) {
+        size_t f = price->order[i];
+        struct load_flow *load = &price->load[f];
+        if (i > 0 && task_of(price, f) != task_of(price, price->order[i - 1]))
+            turn = 0;
+        load->turn = turn;
+        turn += load->from != load->to || !(load->bytes > 0);
     }
-    if (price->is_rounded) {
-        result.is_proven = false;
-        result.bound_ns = NAN;
+}
+
+void plan_bind_price_load(struct bind_price *price, const uint16_t *slot, const place_id *memory)
+{
+    size_t each = price->request.each, moving = 0;
+    price->unknown = price->unpriced = price->lacking = 0;
+    for (size_t f = 0; f < price->flow_count; f++) {
+        const struct search_flow *flow = &price->flow[f];
+        const struct bind_kind *kind = kind_of(price, f);
+        size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to],
+               task = task_of(price, f);
+        uint16_t host =
+            memory != NULL ? find_place(price, memory[task]) : price->memory[slot[task * each]];
+        struct load_flow load = plan_bind_price_flow(price, kind, price->bytes[f], from, to, host);
+        bool known = plan_bind_price_knows(price, &load), lacks = !known && !kind->is_unpriced &&
+                                                                  price->request.may_lack &&
+                                                                  kind->end != END_GPU;
+        price->lacking += lacks;
+        moving += known && load.from != load.to;
+        if ((lacks || kind->is_unpriced) && price->unpriced++ == 0)
+            price->unpriced_one = load;
+        if (!known && !lacks && !kind->is_unpriced && price->unknown++ == 0)
+            price->unknown_one = load;
+        price->load[f] = known ? load : (struct load_flow){.bytes = 0};
     }
-    result.bound_ns -= fmin(plan_bind_start_most_ns(price), result.bound_ns);
-    *ret = result;
-    return BERTH_OK;
+    take_turns(price);
+    if (price->lacking > 0 && moving == 0) { /* the time of nothing is none */
+        price->unknown_one = price->unpriced_one;
+        price->unknown += price->unpriced;
+        price->unpriced = price->lacking = 0;
+    }
+}
+
+struct load_time plan_bind_price_compared(struct bind_price *price)
+{
+    return plan_load_time_from(price->table, price->load, price->flow_count,
+                               price->is_mixed ? price->start : NULL, price->scratch);
+}
+
+struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot,
+                                      const place_id *memory)
+{
+    plan_bind_price_load(price, slot, memory);
+    struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count,
+                                                    price->scratch, price->part);
+    struct bind_priced priced = {.step = load.step,
+                                 .is_explained = load.is_explained,
+                                 .is_measured = load.is_measured,
+                                 .lacking = price->lacking,
+                                 .waits_ns = load.waits_ns,
+                                 .last = load.last,
+                                 .shared = load.shared};
+    priced.untried =
+        plan_load_untried(price->table, price->load, price->flow_count, price->scratch);
+    bool is_ceiling = false;
+    for (size_t f = 0; f < price->flow_count; f++) {
+        const struct move *move = price->part[f].move;
+        priced.unstarted += move != NULL && plan_move_lacks_start(move, price->load[f].bytes);
+        is_ceiling = is_ceiling || (move != NULL && plan_move_is_ceiling(move));
+    }
+    priced.is_least = price->unpriced > 0 || priced.unstarted > 0;
+    priced.is_measured = priced.is_measured && price->unknown == 0 && !priced.untried.is_any &&
+                         !priced.is_least && !is_ceiling;
+    if (priced.is_least || is_ceiling)
+        priced.step = (struct prediction){priced.step.time_ns, priced.step.time_ns, NAN};
+    if (price->unknown > 0)
+        priced.step = (struct prediction){NAN, NAN, NAN};
+    priced.compared_ns = price->unknown > 0 ? (double)NAN
+                         : price->is_mixed  ? plan_bind_price_compared(price).step_ns
+                                            : priced.step.time_ns;
+    return priced;
+}
+
+size_t plan_bind_price_ride_count(const struct bind_price *price) { return price->flow_count; }
+
+struct bind_ride plan_bind_price_ride(const struct bind_price *price, size_t index)
+{
+    const struct search_flow *flow = &price->flow[index];
+    return (struct bind_ride){.task = task_of(price, index),
+                              .other = flow->to < 0 ? BIND_NO_TASK
+                                                    : (size_t)flow->to / price->request.each,
+                              .is_behind = price->part[index].is_behind,
+                              .move = price->part[index].move};
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "node/locality.h"
-#include "plan/bind/price_inner.h"
+#include "plan/bind/objective.h"
 
 /* How far it is from one gpu to another, on the scale of locality_distance, where 10 is one NUMA
  * node. */
@@ -23,9 +23,7 @@
 struct ways {
     struct bind_price *price;
     double *near, *meet; /* by gpu and gpu */
-    size_t *host;        /* flows with something outside the gpus */
-    size_t host_count;
-    double bytes; /* of all flows */
+    double bytes;        /* of all flows */
 };
 
 /* ---- what structure says of two gpus ---- */
@@ -97,19 +95,18 @@ static void look_at_pair(const struct ways *ways, size_t a, size_t b)
 
 /* ---- a choice ---- */
 
-static double from_gpu(const struct bind_price *price, enum outside outside, size_t slot,
-                       size_t home)
+static double from_gpu(const struct bind_price *price, enum bind_end end, size_t slot, size_t home)
 {
-    bool is_host = outside == OUTSIDE_TO_HOST || outside == OUTSIDE_FROM_HOST;
+    bool is_host = end == END_TO_HOST || end == END_FROM_HOST;
     uint16_t other = is_host ? price->memory[home] : price->nic[slot];
-    return other != NOWHERE
+    return other != PRICE_NOWHERE
                ? locality_distance(price->snap, price->place[slot], price->place[other])
                : 0;
 }
 
 static bool is_outside(const struct bind_price *price, size_t flow)
 {
-    return price->kind[price->flow[flow].kind].outside != OUTSIDE_NONE;
+    return price->kind[price->flow[flow].kind].end != END_GPU;
 }
 
 /* Bytes by how far they go, and those that meet others by how many. */
@@ -123,127 +120,108 @@ static struct search_cost weigh(void *context, const uint16_t *slot)
         const struct search_flow *flow = &price->flow[f];
         size_t from = slot[flow->from], home = slot[(size_t)flow->from / each * each];
         far += price->bytes[f] * (is_outside(price, f)
-                                      ? from_gpu(price, price->kind[flow->kind].outside, from, home)
+                                      ? from_gpu(price, price->kind[flow->kind].end, from, home)
                                       : ways->near[from * n + slot[flow->to]]);
     }
     for (size_t b = 0; b < price->request.tasks * each; b++)
         for (size_t own = b - b % each; own < b; own++)
             far += OWN * ways->bytes * ways->near[slot[b] * n + slot[own]];
-    for (size_t i = 0; i < ways->host_count; i++)
-        for (size_t j = 0; j < i; j++) {
-            size_t a = ways->host[i], b = ways->host[j];
-            if (price->kind[price->flow[a].kind].outside ==
-                price->kind[price->flow[b].kind].outside)
+    for (size_t a = 0; a < price->flow_count; a++)
+        for (size_t b = 0; is_outside(price, a) && b < a; b++)
+            if (price->kind[price->flow[a].kind].end == price->kind[price->flow[b].kind].end)
                 far += 2 * fmin(price->bytes[a], price->bytes[b]) *
                        ways->meet[slot[price->flow[a].from] * n + slot[price->flow[b].from]];
-        }
     return (struct search_cost){.time_ns = far, .sum_ns = far};
 }
 
 /* ---- the search ---- */
 
-/* All ways add up in the one resource, so that what is certain of a choice is their sum. */
+/* All bytes add up in one resource, so that what is certain of a choice is their sum. */
 static void make_arcs(const struct ways *ways, struct search_arc *arc, struct search_use *use)
 {
     const struct bind_price *price = ways->price;
-    size_t n = price->request.gpu_count, used = 0;
+    size_t n = price->request.gpu_count;
+    size_t i = 0;
     for (size_t k = 0; k < price->kind_count; k++)
-        for (size_t pair = 0; pair < n * n; pair++) {
-            const struct kind *kind = &price->kind[k];
-            size_t from = pair / n, to = pair % n;
-            if (kind->outside != OUTSIDE_NONE && from != to)
-                continue;
-            /* a task's memory may be another gpu's */
-            double near = kind->outside == OUTSIDE_NONE ? ways->near[pair]
-                          : price->request.each > 1     ? 0
-                                                    : from_gpu(price, kind->outside, from, from);
-            use[used] = (struct search_use){0, kind->bytes * near};
-            arc[k * n * n + pair] = (struct search_arc){
-                .alone_ns = kind->bytes * near, .use = (uint32_t)used++, .use_count = 1};
-        }
+        for (size_t from = 0; from < n; from++)
+            for (size_t to = 0; to < n; to++, i++) {
+                enum bind_end end = price->kind[k].end;
+                /* a task's memory may be another GPU's */
+                double near = end == END_GPU ? ways->near[from * n + to]
+                              : price->request.each > 1 || from != to
+                                  ? 0
+                                  : from_gpu(price, end, from, from);
+                use[i] = (struct search_use){0, price->kind[k].bytes * near};
+                arc[i] = (struct search_arc){.alone_ns = use[i].ns,
+                                             .use = (uint32_t)i,
+                                             .use_count = end == END_GPU || from == to};
+            }
 }
 
-/* What a gpu shares with others on the way to the host tells it apart, whether or not tasks are
- * next to it. */
-static double *parted(const struct ways *ways, const double *apart)
+bool plan_bind_structure_tells(const struct bind_price *price)
 {
-    size_t n = ways->price->request.gpu_count;
-    double *all = calloc(n * n, sizeof *all);
-    for (size_t i = 0; all != NULL && i < n * n; i++)
-        all[i] = apart[i] + ways->meet[i] / (2 * MEET_IN_MODULE);
-    return all;
+    for (size_t k = 0; k < price->kind_count; k++)
+        if (price->kind[k].end == END_GPU)
+            return true;
+    return false;
 }
 
-static bool search(struct ways *ways, const struct bind_price_choice *choice, uint16_t *slot)
+static bool search(const struct ways *ways, const struct bind_objective_choice *choice,
+                   uint16_t *slot)
 {
-    const struct bind_price *price = ways->price;
-    const struct bind_price_request *request = &price->request;
-    size_t n = request->gpu_count;
+    const struct bind_price_request *request = &ways->price->request;
+    size_t n = request->gpu_count, arcs = ways->price->kind_count * n * n;
     static const uint16_t sort[] = {0};
     static const double start[] = {0};
-    struct search_arc *arc = calloc(price->kind_count * n * n + 1, sizeof *arc);
-    struct search_use *use = calloc(price->kind_count * n * n + 1, sizeof *use);
-    double *apart = parted(ways, choice->apart);
+    struct search_arc *arc = calloc(arcs + 1, sizeof *arc);
+    struct search_use *use = calloc(arcs + 1, sizeof *use);
     struct search_result found;
     struct search_problem problem = {
         .slots = n,
         .tasks = request->tasks,
         .each = request->each,
         .in_order = choice->in_order,
-        .flow = price->flow,
-        .flow_count = price->flow_count,
-        .kinds = price->kind_count,
+        .flow = ways->price->flow,
+        .flow_count = ways->price->flow_count,
+        .kinds = ways->price->kind_count,
         .arc = arc,
         .use = use,
         .resources = 1,
         .sort = sort,
         .start_ns = start,
         .far = choice->far,
-        .apart = apart,
+        .apart = choice->apart,
+        .meet = ways->meet,
         .price = weigh,
-        .context = ways,
+        .context = (void *)ways,
     };
-    bool ok = arc != NULL && use != NULL && apart != NULL;
+    bool ok = arc != NULL && use != NULL;
     if (ok)
         make_arcs(ways, arc, use);
     ok = ok && plan_search(&problem, slot, &found) && plan_search_settle(&problem, 0, slot, &found);
     free(arc);
     free(use);
-    free(apart);
     return ok;
 }
 
-bool plan_bind_structure_tells(const struct bind_price *price)
-{
-    for (size_t f = 0; f < price->flow_count; f++)
-        if (!is_outside(price, f))
-            return true;
-    return false;
-}
-
 enum berth_code plan_bind_structure_choose(struct bind_price *price,
-                                           const struct bind_price_choice *choice,
+                                           const struct bind_objective_choice *choice,
                                            uint16_t *ret_slot, struct berth_err *err)
 {
     size_t n = price->request.gpu_count;
     struct ways ways = {.price = price,
                         .near = calloc(n * n, sizeof *ways.near),
-                        .meet = calloc(n * n, sizeof *ways.meet),
-                        .host = calloc(price->flow_count + 1, sizeof *ways.host)};
-    bool ok = ways.near != NULL && ways.meet != NULL && ways.host != NULL;
+                        .meet = calloc(n * n, sizeof *ways.meet)};
+    bool ok = ways.near != NULL && ways.meet != NULL;
     for (size_t a = 0; ok && a < n; a++) {
         ways.meet[a * n + a] = MEET_IN_MODULE; /* tasks that share it */
         for (size_t b = a + 1; b < n; b++)
             look_at_pair(&ways, a, b);
     }
-    for (size_t f = 0; ok && f < price->flow_count; f++) {
+    for (size_t f = 0; f < price->flow_count; f++)
         ways.bytes += price->bytes[f];
-        if (is_outside(price, f))
-            ways.host[ways.host_count++] = f;
-    }
     ok = ok && search(&ways, choice, ret_slot);
     free(ways.near);
     free(ways.meet);
-    free(ways.host);
     return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
 }

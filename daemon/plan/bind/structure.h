@@ -6,7 +6,7 @@
  * that puts choices in order and is no time. Pure; any thread.
  */
 #pragma once
-#include "plan/bind/price.h"
+#include "plan/bind/objective.h"
 
 /* Whether there is anything that it could go by: some task sends another bytes. */
 bool plan_bind_structure_tells(const struct bind_price *price);
@@ -17,5 +17,5 @@ double plan_bind_structure_meet(const struct graph *graph, place_id a, place_id 
 
 /* The slots with the shortest ways. NO_MEMORY. */
 enum berth_code plan_bind_structure_choose(struct bind_price *price,
-                                           const struct bind_price_choice *choice,
+                                           const struct bind_objective_choice *choice,
                                            uint16_t *ret_slot, struct berth_err *err);

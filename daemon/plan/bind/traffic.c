@@ -6,9 +6,11 @@
 
 #include "cost/ends.h"
 #include "cost/pairs.h"
+#include "cost/policy.h"
 #include "node/locality.h"
 #include "plan/bind/memory.h"
 #include "plan/bind/nics.h"
+#include "plan/bind/objective.h"
 #include "plan/bind/structure.h"
 
 #define NOT_NEXT 100 /* how far a gpu without cores next to it is, beyond any distance */
@@ -165,14 +167,14 @@ static struct bind_by price_by(struct bind_price *price, const uint16_t *slot)
                             priced.unstarted};
 }
 
-static struct bind_price_choice choice_of(const struct work *work)
+static struct bind_objective_choice choice_of(const struct work *work)
 {
-    return (struct bind_price_choice){.in_order = work->request->in_rank_order,
-                                      .far = work->far,
-                                      .apart = work->apart,
-                                      .meet = work->meet,
-                                      .unit = work->traffic->room.unit,
-                                      .most = work->traffic->room.most};
+    return (struct bind_objective_choice){.in_order = work->request->in_rank_order,
+                                          .far = work->far,
+                                          .apart = work->apart,
+                                          .meet = work->meet,
+                                          .unit = work->traffic->room.unit,
+                                          .most = work->traffic->room.most};
 }
 
 static struct bind_price_request request_of(const struct work *work, enum load_by by)
@@ -193,7 +195,7 @@ static enum berth_code search(struct work *work, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
     struct bind_price_request request = request_of(work, work->request->by);
-    struct bind_price_choice choice = choice_of(work);
+    struct bind_objective_choice choice = choice_of(work);
     plan_bind_price_free(traffic->price);
     free(traffic->slot);
     traffic->price = NULL;
@@ -202,7 +204,8 @@ static enum berth_code search(struct work *work, struct berth_err *err)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
     enum berth_code code = plan_bind_price_new(work->snap, &request, &traffic->price, err);
     if (code == BERTH_OK)
-        code = plan_bind_price_search(traffic->price, &choice, traffic->slot, &traffic->found, err);
+        code = plan_bind_objective_search(traffic->price, &choice, traffic->slot, &traffic->found,
+                                          err);
     if (code != BERTH_OK)
         return code;
     traffic->by = request.by;
@@ -220,7 +223,7 @@ static bool is_preferred(const struct bind_traffic *traffic, const struct bind_b
     if (isnan(other->time_ns) || other->unstarted != chosen->unstarted)
         return !isnan(other->time_ns) && other->unstarted < chosen->unstarted;
     return other->time_ns <
-           chosen->time_ns * (traffic->by == LOAD_BEST ? 1 + PRICE_WORTH : 1 - SEARCH_SAME);
+           chosen->time_ns * (traffic->by == LOAD_BEST ? 1 + POLICY_SAME : 1 - SEARCH_SAME);
 }
 
 /* The chosen gpus, when all copy so. */
@@ -299,7 +302,7 @@ static enum berth_code find(struct work *work, struct berth_err *err)
     traffic->is_chosen = code == BERTH_OK && is_found(traffic);
     if (code != BERTH_OK || traffic->is_chosen || !plan_bind_structure_tells(traffic->price))
         return code;
-    struct bind_price_choice choice = choice_of(work);
+    struct bind_objective_choice choice = choice_of(work);
     traffic->is_placed = true;
     return plan_bind_structure_choose(traffic->price, &choice, traffic->slot, err);
 }
@@ -332,7 +335,7 @@ static bool is_less(const struct bind_priced *a, const struct bind_priced *b, do
         return !isnan(a->step.time_ns) && isnan(b->step.time_ns);
     return a->lacking != b->lacking
                ? a->lacking < b->lacking
-               : a->unstarted <= b->unstarted && a->ordered_ns < b->ordered_ns * (1 - margin);
+               : a->unstarted <= b->unstarted && a->compared_ns < b->compared_ns * (1 - margin);
 }
 
 static enum berth_code look_for_room(struct work *work, int64_t cores, bool is_generous,
@@ -394,11 +397,11 @@ static enum berth_code find_room(struct work *work, int64_t cores, struct berth_
         return err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
     enum berth_code code = look_for_room(work, cores, true, err);
     if (code == BERTH_OK)
-        code = find_roomy(work, cores, PRICE_WORTH, memory, err);
+        code = find_roomy(work, cores, POLICY_SAME, memory, err);
     if (code == BERTH_OK)
         code = look_for_room(work, cores, false, err);
     if (code == BERTH_OK)
-        code = find_roomy(work, cores, -PRICE_WORTH, memory, err);
+        code = find_roomy(work, cores, -POLICY_SAME, memory, err);
     free(memory);
     return code;
 }

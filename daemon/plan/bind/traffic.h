@@ -47,9 +47,4 @@ enum berth_code plan_bind_traffic_choose(const struct snapshot *snap,
                                          struct bind_answer *answer, struct bind_traffic *ret,
                                          struct berth_err *err);
 
-/* The answer's predictions, proof, gap, evidence, reasons and warnings, once its tasks have their
- * memory. NO_MEMORY. */
-enum berth_code plan_bind_traffic_tell(struct bind_traffic *traffic, const struct snapshot *snap,
-                                       const struct bind_gpus *gpus, struct bind_answer *answer,
-                                       struct berth_err *err);
 void plan_bind_traffic_done(struct bind_traffic *traffic);

@@ -161,9 +161,8 @@ static void two_that_copy_to_the_host_part_and_two_that_exchange_meet(void **sta
     assert_int_not_equal(number_of(&f, 0, 0) / 2, number_of(&f, 1, 0) / 2);
     assert_within(f.answer.baseline.time_ns, 283e6 / 14.05, 1e-2);
     assert_true(f.answer.is_proven && f.answer.gap == 0);
-    assert_true(
-        lines_with(&f.answer.reasons, "in order, gpu0 and gpu1 share the host port of module0") &&
-        lines_with(&f.answer.reasons, " GB/s together, 28.3 alone"));
+    assert_true(lines_with(&f.answer.reasons, "in order, module0:host-port") &&
+                lines_with(&f.answer.reasons, " GB/s together, 28.3 GB/s alone"));
     assert_false(lines_with(&f.answer.warnings, "share"));
     for (size_t t = 0; t < 2; t++) {
         const struct place *own = graph_place(f.graph, f.answer.task[t].gpus[0]);
@@ -222,7 +221,7 @@ static void four_that_copy_to_the_host_take_four_modules(void **state)
     assert_within(step_of(&f, four), 10e6, 1e-2);
     allow_gpus(&f, 0x2B); /* three modules */
     assert_within(step_of(&f, four), 283e6 / 14.05, 1e-2);
-    assert_true(lines_with(&f.answer.warnings, "gpu0 and gpu1 share the host port of module0") &&
+    assert_true(lines_with(&f.answer.warnings, "module0:host-port") &&
                 strstr(f.answer.bottleneck, "module0:host-port") != NULL);
     end(&f);
 }

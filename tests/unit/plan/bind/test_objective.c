@@ -3,8 +3,7 @@
 #include "unit/base/random.h"
 #include "unit/plan/node_folder.h"
 
-#include "plan/bind/arcs.h"
-#include "plan/bind/start.h"
+#include "plan/bind/objective.h"
 
 #define GPUS  8
 #define TASKS 12
@@ -14,6 +13,7 @@ struct priced {
     struct bind_price *price;
     place_id gpu[GPUS], numa[GPUS], nic[GPUS];
     size_t gpus;
+    struct bind_objective objective; /* of begin alone */
 };
 
 static void begin_only(struct priced *priced, struct snapshot *snap,
@@ -43,31 +43,34 @@ static void begin(struct priced *priced, struct snapshot *snap,
                   const struct traffic_request *wanted, enum load_by by)
 {
     begin_only(priced, snap, wanted, by);
-    assert_true(plan_bind_arcs(priced->price));
+    assert_true(plan_bind_objective_init(&priced->objective, priced->price));
 }
 
 static void done(struct priced *priced)
 {
+    plan_bind_objective_done(&priced->objective);
     plan_bind_price_free(priced->price);
     plan_traffic_done(&priced->traffic);
 }
 
 /* What is certain of that choice by its arcs. */
-static double certain_ns(const struct bind_price *price, const uint16_t *slot)
+static double certain_ns(const struct priced *priced, const uint16_t *slot)
 {
+    const struct bind_price *price = priced->price;
+    const struct bind_objective *objective = &priced->objective;
     size_t n = price->request.gpu_count, resources = plan_load_resource_count(price->table);
     double *load_ns = calloc(resources + 1, sizeof *load_ns), most_ns = 0;
     assert_non_null(load_ns);
     for (size_t r = 0; r < resources; r++)
-        load_ns[r] = price->start_ns[r];
+        load_ns[r] = objective->start_ns[r];
     for (size_t f = 0; f < price->flow_count; f++) {
         const struct search_flow *flow = &price->flow[f];
         size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
-        const struct search_arc *arc = &price->arc[(flow->kind * n + from) * n + to];
+        const struct search_arc *arc = &objective->arc[(flow->kind * n + from) * n + to];
         most_ns = fmax(most_ns, arc->alone_ns + flow->turn * arc->launch_ns);
         for (uint32_t u = 0; u < arc->use_count; u++)
-            most_ns = fmax(most_ns, load_ns[price->use[arc->use + u].resource] +=
-                                    price->use[arc->use + u].ns);
+            most_ns = fmax(most_ns, load_ns[objective->use[arc->use + u].resource] +=
+                                    objective->use[arc->use + u].ns);
     }
     free(load_ns);
     return most_ns;
@@ -75,8 +78,9 @@ static double certain_ns(const struct bind_price *price, const uint16_t *slot)
 
 static double price_ns(struct bind_price *price, const uint16_t *slot)
 {
-    assert_int_equal(plan_bind_price_load(price, slot, NULL), 0);
-    return plan_bind_start_time(price).step_ns;
+    plan_bind_price_load(price, slot, NULL);
+    assert_int_equal(price->unknown, 0);
+    return plan_bind_price_compared(price).step_ns;
 }
 
 static void shuffle(uint16_t *slot, size_t gpus, uint64_t *seed)
@@ -136,7 +140,7 @@ static void no_choice_takes_less_than_is_certain_of_it(void **state)
                 uint16_t slot[GPUS];
                 shuffle(slot, gpus, &seed);
                 double ns = price_ns(priced.price, slot);
-                assert_true(certain_ns(priced.price, slot) <= ns * (1 + 1e-9));
+                assert_true(certain_ns(&priced, slot) <= ns * (1 + 1e-9));
             }
             done(&priced);
         }
@@ -206,15 +210,15 @@ static void nor_where_tasks_share_a_gpu(void **state)
                 deal(slot, tasks, gpus, &seed);
                 double ns = price_ns(priced.price, slot);
                 best_ns = fmin(best_ns, ns);
-                assert_true(certain_ns(priced.price, slot) <= ns * (1 + 1e-9));
+                assert_true(certain_ns(&priced, slot) <= ns * (1 + 1e-9));
             }
             if (tasks <= 6)
                 best_ns = least_of(&priced, slot, 0, (unsigned[GPUS]){0}, 2);
             done(&priced);
-            struct bind_price_choice choice = {.far = far, .apart = apart};
+            struct bind_objective_choice choice = {.far = far, .apart = apart};
             struct search_result found;
             begin_only(&priced, snap, &wanted, (enum load_by)(round % 3));
-            assert_int_equal(plan_bind_price_search(priced.price, &choice, slot, &found, &err),
+            assert_int_equal(plan_bind_objective_search(priced.price, &choice, slot, &found, &err),
                              BERTH_OK);
             double found_ns = price_ns(priced.price, slot);
             assert_true(found.bound_ns <= best_ns * (1 + 1e-9) &&
@@ -233,14 +237,15 @@ static void assert_spread(struct snapshot *snap, const struct traffic_request *w
     struct priced priced;
     uint16_t slot[GPUS];
     double far[GPUS] = {0}, apart[GPUS * GPUS] = {0};
-    struct bind_price_choice choice = {.far = far, .apart = apart};
+    struct bind_objective_choice choice = {.far = far, .apart = apart};
     struct search_result found;
     struct berth_err err = {0};
     begin(&priced, snap, wanted, LOAD_BEST);
     double least = least_ns(&priced, slot);
     done(&priced);
     begin_only(&priced, snap, wanted, LOAD_BEST);
-    assert_int_equal(plan_bind_price_search(priced.price, &choice, slot, &found, &err), BERTH_OK);
+    assert_int_equal(plan_bind_objective_search(priced.price, &choice, slot, &found, &err),
+                     BERTH_OK);
     assert_true(found.is_proven && fabs(found.bound_ns - least) <= least * 1e-9 &&
                 price_ns(priced.price, slot) <= least * (1 + found.settled + 1e-9));
     done(&priced);

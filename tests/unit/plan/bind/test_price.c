@@ -2,7 +2,7 @@
 #include "unit/node/built_nodes.h"
 
 #include "discover/discover.h"
-#include "plan/bind/turns.h"
+#include "plan/bind/price.h"
 
 struct priced {
     struct snapshot *snap;
