@@ -109,7 +109,6 @@ struct limits_pair {
     uint32_t narrowest; /* link; LINK_PATH_STATED unknown */
     const struct value *cores; /* value behind bytes_per_s; NULL: links state it */
     bool several;   /* other paths are as wide and as short: the driver's choice is unknown */
-    bool is_guess;  /* of these, over other GPUs */
     bool over_host; /* GPUs without a known path over links of GPUs */
     /* private: sure_count limits with their stated capacity, then up to part_count those that only
      * runs show, then those found from runs */

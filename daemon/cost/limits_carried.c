@@ -9,10 +9,6 @@
 /* A direction's own limit holds its users up first: of both together so much more counts as
  * carried, beyond the uncertainty of measurements. */
 #define ONE_WAY 1.05
-/* Widths of links are multiples of lanes: a degraded link carries half or less. */
-#define DEGRADED 0.5
-/* Clearly less than expected. */
-#define LESS 0.95
 
 void limits_each_rate(const struct values *values, const struct sets *sets, limits_at *at,
                       void *state)
@@ -98,51 +94,19 @@ static void raise_by_one(void *state, place_id from, place_id to, double bytes_p
 /* Flows of one run through a part. */
 struct load {
     unsigned flows, directions; /* directions: bits, of a part for both */
-    unsigned users;             /* flows, less those that share a port before it */
     size_t last;
     double bytes_per_s;
 };
 
-static const struct limits_pair *pair_of_flow(const struct limits *limits, const struct set *set,
-                                              size_t flow)
-{
-    return limits_pair(limits, set->flow[flow].from, set->flow[flow].to);
-}
-
-/* The module whose host port a flow uses. */
-static place_id module_of(const struct limits *limits, const struct limits_pair *pair)
-{
-    for (size_t u = 0; u < pair->sure_count; u++)
-        if (limits->item[pair->use[u]].role.part == LIMIT_HOST_PORT)
-            return limits->item[pair->use[u]].role.place;
-    return PLACE_NONE;
-}
-
-/* True when an earlier flow of the run uses the same port and the same part: their rates are the
- * port's. */
-static bool is_behind_port(const struct limits *limits, const struct set *set, size_t flow,
-                           uint16_t item)
-{
-    place_id port = module_of(limits, pair_of_flow(limits, set, flow));
-    bool found = false;
-    for (size_t i = 0; i < flow && port != PLACE_NONE && !found; i++) {
-        const struct limits_pair *pair = pair_of_flow(limits, set, i);
-        found = module_of(limits, pair) == port && limits_pair_has(pair, pair->sure_count, item);
-    }
-    return found;
-}
-
 static void add_flow(const struct limits *limits, const struct set *set, size_t flow,
                      struct load *load)
 {
-    const struct limits_pair *pair = pair_of_flow(limits, set, flow);
+    const struct limits_pair *pair = limits_pair(limits, set->flow[flow].from, set->flow[flow].to);
     for (size_t u = 0; u < pair->sure_count; u++) {
         const struct limit_role *role = &limits->item[pair->use[u]].role;
         struct load *its = &load[pair->use[u]];
-        if (pair->is_guess && role->part == LIMIT_LINK)
+        if (pair->several && role->part == LIMIT_LINK)
             continue;
-        its->users +=
-            role->part != LIMIT_MEMORY || !is_behind_port(limits, set, flow, pair->use[u]);
         if (u > 0 && role->direction == LIMIT_BOTH) /* behind its direction in the list */
             its->directions |= 1u << limits->item[pair->use[u - 1]].role.direction;
         its->bytes_per_s += set->flow[flow].bytes_per_s;
@@ -165,127 +129,11 @@ static void raise_by_run(struct limits *limits, const struct set *set, struct lo
         if (limit->step[0].bytes_per_s > 0 && its->flows > 0)
             raise_to(limit, its->bytes_per_s * (is_one_way ? ONE_WAY : 1), its->flows,
                      set->flow[its->last].from, set->flow[its->last].to);
-        if (its->users < 2 || is_one_way)
+        if (its->flows < 2 || is_one_way)
             continue;
         limit->carried = fmax(limit->carried, its->bytes_per_s);
-        limit->apart[kind] = its->users > limit->apart[kind] ? its->users : limit->apart[kind];
+        limit->apart[kind] = its->flows > limit->apart[kind] ? its->flows : limit->apart[kind];
     }
-}
-
-/* ---- degraded links ---- */
-
-/* Share of a link's stated rate that a measured kernel straight over it gets; copy engines have a
- * rate of their own. NAN unknown. */
-static double share_of(const struct limits *limits, const struct values *values, size_t item)
-{
-    const struct limit *limit = &limits->item[item];
-    const struct limit_role *role = &limit->role;
-    bool out = role->direction == LIMIT_OUT;
-    if (role->part != LIMIT_LINK || role->direction == LIMIT_BOTH ||
-        graph_place(limits->graph, role->place)->kind != PLACE_GPU ||
-        graph_place(limits->graph, role->other)->kind != PLACE_GPU)
-        return NAN;
-    place_id from = out ? role->place : role->other, to = out ? role->other : role->place;
-    const struct limits_pair *pair = limits_pair(limits, from, to);
-    const struct value *value = values_find(values, METRIC_GPU_GPU_KERNEL, from, to, "");
-    bool is_straight = pair->sure_count == 1 && pair->use[0] == item;
-    return is_straight && value != NULL && value->source == VALUE_MEASURED && value->value > 0
-               ? value->value / limit->step[0].bytes_per_s
-               : NAN;
-}
-
-/* A link of which kernels get a far smaller share than of others has lost lanes, or was never
- * wired whole: it carries as much as would give the usual share. */
-static void lower_degraded(struct limits *limits, const struct values *values)
-{
-    double most = 0;
-    for (size_t i = 0; i < limits->count; i++)
-        most = fmax(most, share_of(limits, values, i));
-    for (size_t i = 0; i < limits->count; i++) {
-        double share = share_of(limits, values, i);
-        if (!(share < DEGRADED * most))
-            continue;
-        limits->item[i].step[0].bytes_per_s *= share / most;
-        limits->item[i].source = LIMIT_OTHER_RUNS;
-    }
-}
-
-/* ---- both directions between two packages ---- */
-
-static double measured(const struct values *values, enum metric metric, place_id from, place_id to,
-                       const char *axes)
-{
-    const struct value *value = values_find(values, metric, from, to, axes);
-    return value != NULL && value->source == VALUE_MEASURED ? value->value : 0;
-}
-
-static double both_ways(const struct values *values, enum metric metric, place_id gpu,
-                        place_id numa)
-{
-    return fmax(measured(values, metric, gpu, numa, "direction=both"),
-                measured(values, metric, numa, gpu, "direction=both"));
-}
-
-/* The one limit of both directions between packages on the path; NULL none, or several. */
-static struct limit *crossing_of(const struct limits *limits, place_id gpu, place_id numa)
-{
-    const struct limits_pair *pair = limits_pair(limits, gpu, numa);
-    struct limit *found = NULL;
-    for (size_t u = 0; u < pair->sure_count; u++) {
-        struct limit *limit = &limits->item[pair->use[u]];
-        if (limit->role.part != LIMIT_LINK || limit->role.direction != LIMIT_BOTH)
-            continue;
-        if (found != NULL)
-            return NULL;
-        found = limit;
-    }
-    return found;
-}
-
-static bool has_runs(const struct limit *limit)
-{
-    bool has = false;
-    for (size_t k = 0; k < TRANSFER_KINDS; k++)
-        has = has || limit->apart[k] > 0;
-    return has;
-}
-
-/* A GPU with memory of another package gets less in both directions than in each, and than with
- * its own NUMA node: all transfers across share the highest such rate, INFINITY where one pair
- * loses nothing. */
-static void look_across(const struct limits *limits, const struct values *values,
-                        enum metric metric, place_id gpu, place_id numa)
-{
-    place_id own = graph_place(limits->graph, gpu)->numa;
-    double both = both_ways(values, metric, gpu, numa),
-           near = own != PLACE_NONE ? both_ways(values, metric, gpu, own) : 0,
-           there = measured(values, metric, gpu, numa, ""),
-           back = measured(values, metric, numa, gpu, "");
-    struct limit *limit = own != PLACE_NONE && both > 0 && there > 0 && back > 0
-                              ? crossing_of(limits, gpu, numa)
-                              : NULL;
-    if (limit == NULL || has_runs(limit))
-        return;
-    limit->source = LIMIT_OTHER_RUNS;
-    if (both >= LESS * (there + back))
-        limit->step[0].bytes_per_s = INFINITY;
-    else if (both < LESS * near)
-        limit->step[0].bytes_per_s = fmax(limit->step[0].bytes_per_s, both);
-}
-
-static void find_crossings(struct limits *limits, const struct values *values)
-{
-    const struct graph *graph = limits->graph;
-    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE;
-         gpu = graph_next(graph, PLACE_GPU, gpu + 1))
-        for (place_id numa = graph_next(graph, PLACE_NUMA, 0); numa != PLACE_NONE;
-             numa = graph_next(graph, PLACE_NUMA, numa + 1)) {
-            look_across(limits, values, METRIC_HOST_GPU_COPY_ENGINE, gpu, numa);
-            look_across(limits, values, METRIC_HOST_GPU_KERNEL, gpu, numa);
-        }
-    for (size_t i = 0; i < limits->count; i++)
-        if (isinf(limits->item[i].step[0].bytes_per_s))
-            limits->item[i].step[0].bytes_per_s = 0;
 }
 
 bool limits_carried(struct limits *limits, const struct values *values, const struct sets *sets)
@@ -299,7 +147,5 @@ bool limits_carried(struct limits *limits, const struct values *values, const st
         if (transfer_kind_of(sets->item[s].metric) != 0)
             raise_by_run(limits, &sets->item[s], load);
     free(load);
-    lower_degraded(limits, values);
-    find_crossings(limits, values);
     return true;
 }

@@ -24,7 +24,7 @@ struct search {
     struct fit *fit;
     bool by_total;     /* runs are explained by their totals */
     bool *is_given_up; /* by run */
-    struct total *total, *sorted;
+    struct total *total;
     size_t total_count;
     size_t *group; /* by flow */
     struct fit_limit best;
@@ -158,26 +158,27 @@ static size_t root_of(size_t *group, size_t flow)
 static bool is_connected(const struct search *search, const unsigned char *users)
 {
     const struct fit *fit = search->fit;
-    size_t first = fit->flow_count;
+    size_t *group = search->group, parts = 0;
     for (size_t i = 0; i < fit->flow_count; i++)
-        search->group[i] = i;
-    for (int turn = 0; turn < 2; turn++)
-        for (size_t r = 0; r < fit->run_count; r++) {
-            const struct fit_run *run = &fit->run[r];
-            size_t before = fit->flow_count, end = slows(fit, run, users) ? run->count : 0;
-            for (size_t i = 0; i < end; i++) {
-                if (!users[run->flow[i]])
-                    continue;
-                size_t root = root_of(search->group, run->flow[i]);
-                if (turn == 0 && before < fit->flow_count)
-                    search->group[root] = root_of(search->group, before);
-                before = run->flow[i];
-                if (turn == 1 && first < fit->flow_count && root != root_of(search->group, first))
-                    return false;
-                first = turn == 1 ? before : first;
+        group[i] = fit->flow_count; /* in no such run */
+    for (size_t r = 0; r < fit->run_count; r++) {
+        const struct fit_run *run = &fit->run[r];
+        size_t first = fit->flow_count;
+        for (size_t i = 0, end = slows(fit, run, users) ? run->count : 0; i < end; i++) {
+            size_t flow = run->flow[i];
+            if (!users[flow])
+                continue;
+            if (group[flow] == fit->flow_count) {
+                group[flow] = flow;
+                parts++;
             }
+            size_t root = root_of(group, flow);
+            first = first == fit->flow_count ? root : first;
+            parts -= root != first;
+            group[root] = first;
         }
-    return true;
+    }
+    return parts < 2;
 }
 
 static double total_in(const struct fit_run *run, const unsigned char *users)
@@ -240,10 +241,10 @@ static bool is_one_way(const struct fit *fit, const struct fit_run *run,
 
 /* ---- capacities ---- */
 
-/* Fills search->total, ascending by number of users. */
+/* Fills search->total with the runs that have users. */
 static void sum_up(struct search *search, const unsigned char *users)
 {
-    size_t of[SETS_FLOWS_MAX + 2] = {0}, count = 0;
+    search->total_count = 0;
     for (size_t r = 0; r < search->fit->run_count; r++) {
         const struct fit_run *run = &search->fit->run[r];
         struct total total = {.run = run};
@@ -258,23 +259,18 @@ static void sum_up(struct search *search, const unsigned char *users)
         }
         total.is_tight = total.is_tight && total.users > 1;
         search->work += 8 * (double)run->count;
-        if (total.users > 0) {
-            search->sorted[count++] = total;
-            of[total.users + 1]++;
-        }
+        if (total.users > 0)
+            search->total[search->total_count++] = total;
     }
-    for (size_t n = 1; n < SETS_FLOWS_MAX + 2; n++)
-        of[n] += of[n - 1];
-    for (size_t i = 0; i < count; i++)
-        search->total[of[search->sorted[i].users]++] = search->sorted[i];
-    search->total_count = count;
 }
 
-/* True for a run that shows the capacity: one that the limit slows, unless it is far below what
- * others get, and, once a capacity is known, one that exceeds it. */
-static bool shows(const struct total *total, double top, double capacity)
+/* True for a run, of so many users (0: any), that shows the capacity: one that the limit slows,
+ * unless it is far below what others get, and, once a capacity is known, one that exceeds it. */
+static bool shows(const struct total *total, unsigned users, double top, double capacity)
 {
-    return (total->is_tight && total->rate >= top * (1 - POLICY_SIMILAR)) || total->rate > capacity;
+    return (users == 0 || total->users == users) &&
+           ((total->is_tight && total->rate >= top * (1 - POLICY_SIMILAR)) ||
+            total->rate > capacity);
 }
 
 /* Half the 95 % interval of one more run, relative. */
@@ -284,40 +280,40 @@ static double spread_of(double halves, double misses, size_t count)
     return count > 1 ? spread_one(spread_deviation(half, 0), miss, 0, count) : spread_cell(half, 0);
 }
 
-/* The capacity that count totals show. False when none is tight. ret_worst is raised to how far the
- * farthest is off. */
-static bool fit_step(const struct total *total, size_t count, unsigned flows,
-                     struct limit_step *ret, double *ret_worst)
+/* The capacity that runs with so many users (0: any) show. False when none is tight. ret_worst is
+ * raised to how far the farthest is off. */
+static bool fit_step(const struct search *search, unsigned users, struct limit_step *ret,
+                     double *ret_worst)
 {
+    const struct total *total = search->total, *end = total + search->total_count, *t;
     double top = 0, capacity = INFINITY, halves = 0, misses = 0;
     size_t shown = 0, intervals = 0, before = 0;
-    for (size_t i = 0; i < count; i++)
-        top = fmax(top, total[i].rate);
+    for (t = total; t < end; t++)
+        top = users == 0 || t->users == users ? fmax(top, t->rate) : top;
     do {
         double sum = 0;
         before = shown;
         shown = 0;
-        for (size_t i = 0; i < count; i++)
-            if (shows(&total[i], top, capacity)) {
-                sum += total[i].rate;
+        for (t = total; t < end; t++)
+            if (shows(t, users, top, capacity)) {
+                sum += t->rate;
                 shown++;
             }
         capacity = sum / (double)shown;
     } while (shown != before && shown > 0);
     if (shown == 0)
         return false;
-    *ret = (struct limit_step){flows, capacity, INFINITY, 0, NAN};
-    for (size_t i = 0; i < count; i++) {
-        if (!shows(&total[i], top, capacity))
+    *ret = (struct limit_step){users > 0 ? users : 1, capacity, INFINITY, 0, NAN};
+    for (t = total; t < end; t++) {
+        if (!shows(t, users, top, capacity))
             continue;
-        double rate = total[i].rate, half = (total[i].high - total[i].low) / 2 / rate,
-               miss = (rate - capacity) / rate;
+        double half = (t->high - t->low) / 2 / t->rate, miss = (t->rate - capacity) / t->rate;
         bool has_interval = !isnan(half);
         halves += half * half;
         misses += miss * miss;
         *ret_worst = fmax(*ret_worst, fabs(miss));
-        ret->low = fmin(ret->low, has_interval ? total[i].low : rate);
-        ret->high = fmax(ret->high, has_interval ? total[i].high : rate);
+        ret->low = fmin(ret->low, has_interval ? t->low : t->rate);
+        ret->high = fmax(ret->high, has_interval ? t->high : t->rate);
         intervals += has_interval;
     }
     ret->spread = spread_of(halves, misses, shown);
@@ -357,21 +353,17 @@ static long gain_in(struct search *search, const struct fit_run *run, const stru
 static long fit_limit(struct search *search, const struct fit_run *run, bool by_users,
                       struct fit_limit *limit, double *ret_worst)
 {
-    const struct total *total = search->total;
     bool explains;
     long gain = 0;
     double least = INFINITY;
+    unsigned most = 0;
     limit->step_count = 0;
     *ret_worst = 0;
-    for (size_t first = 0, end; first < search->total_count; first = end) {
-        for (end = first + 1;
-             end < search->total_count && (!by_users || total[end].users == total[first].users);)
-            end++;
-        if (limit->step_count < LIMIT_STEPS_MAX &&
-            fit_step(&total[first], end - first, by_users ? total[first].users : 1,
-                     &limit->step[limit->step_count], ret_worst))
+    for (size_t t = 0; t < search->total_count && by_users; t++)
+        most = search->total[t].users > most ? search->total[t].users : most;
+    for (unsigned n = by_users ? 2 : 0; n <= most && limit->step_count < LIMIT_STEPS_MAX; n++)
+        if (fit_step(search, n, &limit->step[limit->step_count], ret_worst))
             least = fmin(least, limit->step[limit->step_count++].bytes_per_s);
-    }
     if (limit->step_count == 0 || *ret_worst > POLICY_SIMILAR ||
         (limit->candidate != FIT_NO_CANDIDATE &&
          search->fit->candidate[limit->candidate].unslowed > least * FAR_MORE))
@@ -379,7 +371,7 @@ static long fit_limit(struct search *search, const struct fit_run *run, bool by_
     gain_in(search, run, limit, &explains);
     for (size_t t = 0; explains && t < search->total_count; t++) {
         bool its;
-        gain += gain_in(search, total[t].run, limit, &its);
+        gain += gain_in(search, search->total[t].run, limit, &its);
     }
     return gain;
 }
@@ -492,37 +484,6 @@ static const struct fit_run *next_run(const struct search *search)
     return next;
 }
 
-/* How far the last end of users with equal bytes is off by fair shares: after the fastest has
- * ended the others go on alone. */
-static double unfairness(const struct fit *fit, const struct fit_run *run,
-                         const unsigned char *users)
-{
-    double first_s = INFINITY, last_s = 0, fair_s = 0;
-    for (size_t i = 0; i < run->count; i++)
-        if (users[run->flow[i]])
-            first_s = fmin(first_s, 1 / run->rate[i]);
-    for (size_t i = 0; i < run->count; i++) {
-        if (!users[run->flow[i]])
-            continue;
-        last_s = fmax(last_s, first_s + (1 - run->rate[i] * first_s) / fit->alone[run->flow[i]]);
-        fair_s = fmax(fair_s, 1 / run->predicted[i]);
-    }
-    return fabs(fair_s / last_s - 1);
-}
-
-static void widen_by_unfairness(const struct fit *fit, struct fit_limit *limit)
-{
-    for (size_t r = 0; r < fit->run_count; r++) {
-        const struct fit_run *run = &fit->run[r];
-        unsigned users = users_in(run, limit->users);
-        struct limit_step *step = NULL;
-        for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
-            step = &limit->step[i];
-        if (step != NULL && users > 1 && !run->is_reproduced && !isnan(step->spread))
-            step->spread = fmax(step->spread, unfairness(fit, run, limit->users));
-    }
-}
-
 static bool explain(struct search *search)
 {
     struct fit *fit = search->fit;
@@ -539,8 +500,6 @@ static bool explain(struct search *search)
         }
         fit->limit_count++;
         predict(search, search->by_total ? NULL : trial); /* totals change by earlier limits, too */
-        if (search->by_total)
-            widen_by_unfairness(fit, trial);
     }
     return true;
 }
@@ -595,13 +554,11 @@ bool limits_fit(struct fit *fit)
         search->fit = fit;
         search->is_given_up = calloc(fit->run_count + 1, sizeof *search->is_given_up);
         search->total = calloc(fit->run_count + 1, sizeof *search->total);
-        search->sorted = calloc(fit->run_count + 1, sizeof *search->sorted);
         search->group = calloc(fit->flow_count + 1, sizeof *search->group);
         search->best.users = calloc(fit->flow_count + 1, 1);
         search->sim = sim_new(SETS_FLOWS_MAX, FIT_LIMITS_MAX + 1, FIT_LIMITS_MAX + 1, 0);
-        ok = search->is_given_up != NULL && search->total != NULL && search->sorted != NULL &&
-             search->group != NULL && search->best.users != NULL && search->sim != NULL &&
-             look_at_candidates(search);
+        ok = search->is_given_up != NULL && search->total != NULL && search->group != NULL &&
+             search->best.users != NULL && search->sim != NULL && look_at_candidates(search);
     }
     if (ok) {
         predict(search, NULL);
@@ -616,7 +573,6 @@ bool limits_fit(struct fit *fit)
     if (search != NULL) {
         free(search->is_given_up);
         free(search->total);
-        free(search->sorted);
         free(search->group);
         free(search->best.users);
         sim_free(search->sim);

@@ -7,20 +7,14 @@
 struct limits *limits_structure(const struct graph *graph, const struct values *values,
                                 const struct sets *sets);
 
-/* Raises capacities to the rates that transfers carried, alone or together, and lowers those of
- * degraded links. False when out of memory. */
+/* Raises capacities to the rates that transfers carried, alone or together. False when out of
+ * memory. */
 bool limits_carried(struct limits *limits, const struct values *values, const struct sets *sets);
 
 /* Adds the limits found from the runs of one metric, sets first to end. False when out of memory.
  */
 bool limits_from_runs(struct limits *limits, const struct values *values, const struct sets *sets,
                       size_t first, size_t end);
-
-/* Stated or otherwise known rates of parts; 0 unknown. operation: "read", "write", "copy", "" any.
- * both: of both directions together. */
-double limits_rate_memory(const struct values *values, place_id memory, const char *operation);
-double limits_rate_memory_both(const struct graph *graph, const struct values *values,
-                               place_id memory);
 
 /* Calls at with the rate of each transfer that values or sets show. is_copy: it reads and writes.
  */

@@ -192,21 +192,6 @@ static bool is_narrow(const struct problem *p, const unsigned char *users)
     return false;
 }
 
-/* True when a GPU's host link has the same users as the GPU. */
-static bool is_whole_gpu(const struct problem *p, const struct limit_role *role,
-                         const unsigned char *users)
-{
-    struct limit_role its = *role;
-    its.part = LIMIT_GPU;
-    const struct limit *gpu = limits_find(p->limits, &its);
-    bool same = gpu != NULL;
-    for (size_t i = 0; i < p->fit.flow_count && same; i++) {
-        const struct limits_pair *pair = pair_of(p, i);
-        same = users[i] == limits_pair_has(pair, pair->part_count, (size_t)(gpu - p->limits->item));
-    }
-    return same;
-}
-
 static bool is_candidate(const struct problem *p, const struct limit_role *role,
                          const unsigned char *users)
 {
@@ -222,10 +207,9 @@ static bool is_candidate(const struct problem *p, const struct limit_role *role,
                graph_place(graph, role->place)->kind == graph_place(graph, role->other)->kind;
     case LIMIT_GPU_PORT: /* before the memory behind it, with the same users, only if narrow */
         return count > 1 && is_narrow(p, users);
-    case LIMIT_HIVE: /* transfers with the host are told by memories and ports */
-        return count > 1 && peers > 0;
+    case LIMIT_HIVE: /* transfers with the host are told by GPUs, memories and ports */
     case LIMIT_HOST_LINK:
-        return count > 1 && !is_whole_gpu(p, role, users);
+        return count > 1 && peers > 0;
     case LIMIT_SWITCH_PORT: /* the GPU tells it */
         return false;
     default:

@@ -14,11 +14,7 @@
 /* A GPU pair's rate clearly above that of a link: runs count as reproduced within as much. */
 #define CLEARLY (1 + POLICY_SIMILAR)
 
-/* Links of one GPU to one switch. */
-struct attachment {
-    bool is_joined;
-    double nvlink_bytes_per_s;
-};
+#define COLUMNS (LIMIT_PARTS + PCI_PORT_LEVELS - 1)
 
 struct builder {
     struct limits *limits;
@@ -26,15 +22,15 @@ struct builder {
     const struct values *values;
     const struct sets *sets;
     struct link_paths *paths;
-    place_id *hive; /* by place: the lowest GPU of its hive; PLACE_NONE no GPU */
-    bool has_hives; /* some has several GPUs */
-    bool is_split;  /* GPUs are of several hives */
+    /* by place and column (a part; PCIe ports of further levels are the last ones): the place of
+     * the part that it belongs to; PLACE_NONE none */
+    place_id (*member)[COLUMNS];
+    uint16_t (*of_place)[COLUMNS][4]; /* the part of a place: out, in, both, through */
+    uint16_t (*of_link)[3];
+    bool has_hives; /* a hive has several GPUs */
     size_t switch_count;
-    struct attachment *attached; /* by place and number of the switch */
-    double *rate;                /* by slots: highest rate seen */
-    uint16_t (*of_link)[3];      /* by link: out, in, both */
-    /* by place: out, in, both, through; PCIe ports of further levels last */
-    uint16_t (*of_place)[LIMIT_PARTS + PCI_PORT_LEVELS][4];
+    double *switched; /* by place and number of the switch: rate of a GPU's NVLinks to it */
+    double *rate;     /* by slots: highest rate carried */
     bool failed;
 };
 
@@ -52,7 +48,7 @@ static bool each(const struct graph *graph, enum place_kind kind, place_id *plac
 
 /* ---- stated rates ---- */
 
-double limits_rate_memory(const struct values *values, place_id memory, const char *operation)
+static double rate_of_memory(const struct values *values, place_id memory, const char *operation)
 {
     const struct value *v;
     double most = 0;
@@ -70,14 +66,13 @@ double limits_rate_memory(const struct values *values, place_id memory, const ch
 
 /* Of a memory that a GPU has in common with a processor: half of the GPU's own rate, or of the
  * stated one, as copies within it read and write. */
-double limits_rate_memory_both(const struct graph *graph, const struct values *values,
-                               place_id memory)
+static double rate_of_memory_both(const struct graph *graph, const struct values *values,
+                                  place_id memory)
 {
     place_id gpu = gpu_apu_at(graph, memory);
     if (gpu == PLACE_NONE)
-        return limits_rate_memory(values, memory, "");
-    double most =
-        fmax(limits_rate_memory(values, gpu, "read"), limits_rate_memory(values, gpu, "copy"));
+        return rate_of_memory(values, memory, "");
+    double most = fmax(rate_of_memory(values, gpu, "read"), rate_of_memory(values, gpu, "copy"));
     const struct value *stream = values_find(values, METRIC_GPU_STREAM, gpu, gpu, ""),
                        *stated = values_find(values, METRIC_MEMORY_BANDWIDTH, memory, memory, "");
     if (!(most > 0) && stream != NULL)
@@ -93,7 +88,7 @@ static double rate_common(const struct builder *b, const struct link *link)
     bool is_from = is_kind(b->graph, link->from, PLACE_NUMA);
     place_id numa = is_from ? link->from : link->to, gpu = is_from ? link->to : link->from;
     return is_kind(b->graph, numa, PLACE_NUMA) && gpu_apu_at(b->graph, numa) == gpu
-               ? limits_rate_memory_both(b->graph, b->values, numa)
+               ? rate_of_memory_both(b->graph, b->values, numa)
                : 0;
 }
 
@@ -116,43 +111,45 @@ static const struct value *rate_of_cores(const struct builder *b, place_id from,
     return most;
 }
 
-/* Stated rate of a PCIe port, if more than that of any GPU's link behind it, whose rate is often
- * stated too low while it is idle; else the latter. */
+/* The widest stated link between a GPU and a NUMA node. */
+static double rate_to_host(const struct graph *graph, place_id gpu)
+{
+    double most = 0;
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        if ((link->from == gpu && is_kind(graph, link->to, PLACE_NUMA)) ||
+            (link->to == gpu && is_kind(graph, link->from, PLACE_NUMA)))
+            most = fmax(most, link->nominal_bytes_per_s);
+    }
+    return most;
+}
+
+/* Stated rate of a PCIe port, unless its widest GPU has as much: idle ports state too little. */
 static double rate_of_pcie_port(const struct graph *graph, place_id gpu, size_t level,
-                                enum limit_source *ret)
+                                double widest, enum limit_source *ret)
 {
     char key[PCI_PORT_KEY];
     const char *text =
         place_detail(graph_place(graph, gpu), pci_port_key(level, "_bytes_per_s", key));
-    double stated = text != NULL ? strtod(text, NULL) : 0, most = 0;
-    for (size_t i = 0; i < graph->link_count; i++) {
-        const struct link *link = &graph->links[i];
-        place_id end = is_kind(graph, link->from, PLACE_GPU) ? link->from : link->to;
-        if (link->kind == LINK_PCIE && link->nominal_bytes_per_s > most &&
-            is_kind(graph, end, PLACE_GPU) && limits_pcie_port(graph, end, level) == gpu)
-            most = link->nominal_bytes_per_s;
-    }
-    bool is_wider = isfinite(stated) && stated > most * 1.01;
+    double stated = text != NULL ? strtod(text, NULL) : 0;
+    bool is_wider = isfinite(stated) && stated > widest * (1 + POLICY_SAME);
     *ret = is_wider ? LIMIT_STATED : LIMIT_MEMBER;
-    return is_wider ? stated : most;
+    return is_wider ? stated : widest;
 }
 
-/* The widest stated link between a GPU of the module and the host; ret_gpus: of how many. */
-static double rate_of_module(const struct graph *graph, place_id module, size_t *ret_gpus)
+/* The rate between two GPUs over all switches that both have links to, and how many these are. */
+static double rate_over_switches(const struct builder *b, place_id from, place_id to,
+                                 size_t *ret_switches)
 {
-    double most = 0;
-    *ret_gpus = 0;
-    for (place_id gpu = PLACE_NONE; each(graph, PLACE_GPU, &gpu);)
-        *ret_gpus += graph_place(graph, gpu)->parent == module;
-    for (size_t i = 0; i < graph->link_count; i++) {
-        const struct link *link = &graph->links[i];
-        bool is_from = is_kind(graph, link->from, PLACE_GPU);
-        place_id gpu = is_from ? link->from : link->to, host = is_from ? link->to : link->from;
-        if (is_kind(graph, gpu, PLACE_GPU) && is_kind(graph, host, PLACE_NUMA) &&
-            graph_place(graph, gpu)->parent == module)
-            most = fmax(most, link->nominal_bytes_per_s);
+    double sum = 0;
+    *ret_switches = 0;
+    for (size_t s = 0; s < b->switch_count; s++) {
+        double its =
+            fmin(b->switched[from * b->switch_count + s], b->switched[to * b->switch_count + s]);
+        sum += its;
+        *ret_switches += its > 0;
     }
-    return most;
+    return sum;
 }
 
 /* ---- parts ---- */
@@ -198,14 +195,20 @@ static uint16_t add(struct builder *b, struct limit_role role, double bytes_per_
 }
 
 /* All directions of a part: each with a stated rate, and both. */
-static void add_part(struct builder *b, enum limit_part part, place_id place, size_t level,
-                     double bytes_per_s, enum limit_source source)
+static void add_part(struct builder *b, size_t column, place_id place, double bytes_per_s,
+                     enum limit_source source)
 {
-    uint16_t *of = b->of_place[place][level == 0 ? part : LIMIT_PARTS + level - 1];
+    size_t level = column < LIMIT_PARTS ? 0 : column - LIMIT_PARTS + 1;
+    enum limit_part part = level == 0 ? (enum limit_part)column : LIMIT_PCIE_PORT;
     for (int way = LIMIT_OUT; way <= LIMIT_BOTH; way++)
-        of[way] =
+        b->of_place[place][column][way] =
             add(b, (struct limit_role){part, (enum limit_direction)way, place, PLACE_NONE, level},
                 way < LIMIT_BOTH ? bytes_per_s : 0, source);
+}
+
+static bool joins_gpus(const struct graph *graph, const struct link *link)
+{
+    return is_kind(graph, link->from, PLACE_GPU) && is_kind(graph, link->to, PLACE_GPU);
 }
 
 static void add_link(struct builder *b, size_t number)
@@ -231,39 +234,10 @@ static void add_link(struct builder *b, size_t number)
         if (at != NONE)
             b->limits->item[at].cores = cores;
     }
-    if (is_smp)
-        b->of_link[number][2] =
+    if (is_smp || joins_gpus(b->graph, link))
+        b->of_link[number][LIMIT_BOTH] =
             add(b, (struct limit_role){LIMIT_LINK, LIMIT_BOTH, link->from, link->to, 0}, 0,
                 LIMIT_STATED);
-}
-
-static bool joins_gpus(const struct graph *graph, const struct link *link)
-{
-    return is_kind(graph, link->from, PLACE_GPU) && is_kind(graph, link->to, PLACE_GPU);
-}
-
-static size_t children(const struct graph *graph, place_id parent, enum place_kind kind)
-{
-    size_t count = 0;
-    for (place_id place = PLACE_NONE; each(graph, kind, &place);)
-        count += graph_place(graph, place)->parent == parent;
-    return count;
-}
-
-/* Several GPUs are at the NUMA node, not all in one module. */
-static bool has_gpu_port(const struct graph *graph, place_id numa)
-{
-    place_id first = PLACE_NONE;
-    bool has = false;
-    for (place_id gpu = PLACE_NONE; each(graph, PLACE_GPU, &gpu);) {
-        const struct place *its = graph_place(graph, gpu);
-        if (its->numa != numa)
-            continue;
-        has = has || (first != PLACE_NONE && (its->parent != graph_place(graph, first)->parent ||
-                                              !is_kind(graph, its->parent, PLACE_MODULE)));
-        first = first == PLACE_NONE ? gpu : first;
-    }
-    return has;
 }
 
 place_id limits_pcie_port(const struct graph *graph, place_id place, size_t level)
@@ -278,112 +252,86 @@ place_id limits_pcie_port(const struct graph *graph, place_id place, size_t leve
     return PLACE_NONE;
 }
 
-static double switch_rate(const struct builder *b, place_id from, place_id to, size_t *ret_paths)
-{
-    double sum = 0;
-    *ret_paths = 0;
-    for (size_t s = 0; s < b->switch_count; s++) {
-        double its = fmin(b->attached[from * b->switch_count + s].nvlink_bytes_per_s,
-                          b->attached[to * b->switch_count + s].nvlink_bytes_per_s);
-        sum += its;
-        *ret_paths += its > 0;
-    }
-    return sum;
-}
-
-static void add_ports_of_switches(struct builder *b)
-{
-    for (place_id gpu = PLACE_NONE; each(b->graph, PLACE_GPU, &gpu);) {
-        size_t paths;
-        double rate = switch_rate(b, gpu, gpu, &paths);
-        if (paths > 1)
-            add_part(b, LIMIT_SWITCH_PORT, gpu, 0, rate, LIMIT_STATED);
-    }
-}
-
-/* Where several parts explain the same runs, the first counts: the most particular come first. */
-static void add_all(struct builder *b)
+/* A part that members share, with the rate of one that fills it where nothing is stated. */
+static void add_shared(struct builder *b, size_t column, place_id place)
 {
     const struct graph *graph = b->graph;
-    enum limit_source source;
+    enum limit_source source = LIMIT_STATED;
+    size_t members = 0, least = column == LIMIT_HOST_LINK || column == LIMIT_GPU ||
+                                        column == LIMIT_MEMORY || column == LIMIT_SWITCH_PORT
+                                    ? 1
+                                    : 2;
+    double widest = 0, rate = 0;
+    for (place_id p = 0; p < (place_id)graph->place_count; p++)
+        if (b->member[p][column] == place) {
+            members += !is_kind(graph, p, PLACE_NIC);
+            widest = fmax(widest, rate_to_host(graph, p));
+        }
+    if (members < least)
+        return;
+    if (column == LIMIT_HOST_PORT)
+        rate = widest;
+    if (column == LIMIT_PCIE_PORT || column >= LIMIT_PARTS)
+        rate = rate_of_pcie_port(graph, place, column < LIMIT_PARTS ? 0 : column - LIMIT_PARTS + 1,
+                                 widest, &source);
+    if (column == LIMIT_SWITCH_PORT) {
+        rate = rate_over_switches(b, place, place, &members);
+        if (members < 2)
+            return;
+    }
+    add_part(b, column, place, rate, source);
+    for (int way = LIMIT_OUT; way <= LIMIT_BOTH && column == LIMIT_MEMORY && !b->failed; way++)
+        b->limits->item[b->of_place[place][column][way]].step[0].bytes_per_s =
+            way == LIMIT_BOTH
+                ? rate_of_memory_both(graph, b->values, place)
+                : rate_of_memory(b->values, place, way == LIMIT_OUT ? "read" : "write");
+}
+
+/* Where several parts explain the same runs the first counts: the most particular come first. */
+static void add_all(struct builder *b)
+{
+    static const size_t columns[] = {
+        LIMIT_GPU,      LIMIT_HOST_PORT, LIMIT_PCIE_PORT, LIMIT_PARTS, LIMIT_PARTS + 1,
+        LIMIT_GPU_PORT, LIMIT_MEMORY,    LIMIT_PACKAGE,   LIMIT_HIVE,  LIMIT_SWITCH_PORT};
+    const struct graph *graph = b->graph;
     for (size_t i = 0; i < graph->link_count; i++)
         if (joins_gpus(graph, &graph->links[i]))
             add_link(b, i);
-    for (size_t i = 0; i < graph->link_count; i++)
-        if (joins_gpus(graph, &graph->links[i]) && b->of_link[i][2] == NONE)
-            b->of_link[i][2] = add(b,
-                                   (struct limit_role){LIMIT_LINK, LIMIT_BOTH, graph->links[i].from,
-                                                       graph->links[i].to, 0},
-                                   0, LIMIT_STATED);
     for (place_id gpu = PLACE_NONE; each(graph, PLACE_GPU, &gpu);)
-        add_part(b, LIMIT_HOST_LINK, gpu, 0, 0, LIMIT_STATED);
+        add_shared(b, LIMIT_HOST_LINK, gpu);
     for (size_t i = 0; i < graph->link_count; i++)
         if (!joins_gpus(graph, &graph->links[i]))
             add_link(b, i);
-    for (place_id gpu = PLACE_NONE; each(graph, PLACE_GPU, &gpu);)
-        add_part(b, LIMIT_GPU, gpu, 0, 0, LIMIT_STATED);
-    for (place_id module = PLACE_NONE; each(graph, PLACE_MODULE, &module);) {
-        size_t gpus;
-        double rate = rate_of_module(graph, module, &gpus);
-        if (gpus > 1)
-            add_part(b, LIMIT_HOST_PORT, module, 0, rate, LIMIT_STATED);
-    }
-    for (place_id gpu = PLACE_NONE; each(graph, PLACE_GPU, &gpu);)
-        for (size_t level = 0; level < PCI_PORT_LEVELS; level++)
-            if (limits_pcie_port(graph, gpu, level) == gpu) {
-                double rate = rate_of_pcie_port(graph, gpu, level, &source);
-                add_part(b, LIMIT_PCIE_PORT, gpu, level, rate, source);
-            }
-    for (place_id numa = PLACE_NONE; each(graph, PLACE_NUMA, &numa);)
-        if (has_gpu_port(graph, numa))
-            add_part(b, LIMIT_GPU_PORT, numa, 0, 0, LIMIT_STATED);
-    for (place_id at = PLACE_NONE; each(graph, PLACE_SWITCH, &at);) {
-        add_part(b, LIMIT_SWITCH, at, 0, 0, LIMIT_STATED);
+    for (place_id at = PLACE_NONE; each(graph, PLACE_SWITCH, &at);)
         b->of_place[at][LIMIT_SWITCH][LIMIT_THROUGH] =
             add(b, (struct limit_role){LIMIT_SWITCH, LIMIT_THROUGH, at, PLACE_NONE, 0}, 0,
                 LIMIT_STATED);
-    }
-    for (place_id numa = PLACE_NONE; each(graph, PLACE_NUMA, &numa);) {
-        add_part(b, LIMIT_MEMORY, numa, 0, 0, LIMIT_STATED);
-        const uint16_t *of = b->of_place[numa][LIMIT_MEMORY];
-        for (int way = LIMIT_OUT; way <= LIMIT_BOTH && of[way] != NONE; way++)
-            b->limits->item[of[way]].step[0].bytes_per_s =
-                way == LIMIT_BOTH
-                    ? limits_rate_memory_both(graph, b->values, numa)
-                    : limits_rate_memory(b->values, numa, way == LIMIT_OUT ? "read" : "write");
-    }
-    for (place_id package = PLACE_NONE; each(graph, PLACE_PACKAGE, &package);)
-        if (children(graph, package, PLACE_NUMA) > 1)
-            add_part(b, LIMIT_PACKAGE, package, 0, 0, LIMIT_STATED);
-    for (place_id gpu = PLACE_NONE; each(graph, PLACE_GPU, &gpu);) {
-        size_t members = 0;
-        for (place_id other = PLACE_NONE; each(graph, PLACE_GPU, &other);)
-            members += b->hive[other] == gpu;
-        if (b->is_split && members > 1)
-            add_part(b, LIMIT_HIVE, gpu, 0, 0, LIMIT_STATED);
-    }
-    add_ports_of_switches(b);
+    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
+        for (place_id p = 0; p < (place_id)graph->place_count; p++)
+            add_shared(b, columns[c], p);
 }
 
-/* ---- hives and switches ---- */
+/* ---- members ---- */
 
 static bool is_joined(const struct graph *graph, place_id place)
 {
     return is_kind(graph, place, PLACE_GPU) || is_kind(graph, place, PLACE_SWITCH);
 }
 
-/* The lower number of both ends, until nothing changes; GPUs come before switches. */
+/* Hives: the lower number of both ends of a link, until nothing changes; GPUs come before
+ * switches. Where there is only one hive it is no part. */
 static void find_hives(struct builder *b)
 {
     const struct graph *graph = b->graph;
-    place_id *hive = b->hive, first = graph_next(graph, PLACE_GPU, 0);
+    place_id first = graph_next(graph, PLACE_GPU, 0);
+    bool is_split = false;
     for (place_id p = 0; p < (place_id)graph->place_count; p++)
-        hive[p] = is_joined(graph, p) ? p : PLACE_NONE;
+        b->member[p][LIMIT_HIVE] = is_joined(graph, p) ? p : PLACE_NONE;
     for (bool moves = true; moves;) {
         moves = false;
         for (size_t i = 0; i < graph->link_count; i++) {
             const struct link *link = &graph->links[i];
-            place_id *x = &hive[link->from], *y = &hive[link->to];
+            place_id *x = &b->member[link->from][LIMIT_HIVE], *y = &b->member[link->to][LIMIT_HIVE];
             if (link->kind == LINK_PCIE || link->state == LINK_DOWN ||
                 !is_joined(graph, link->from) || !is_joined(graph, link->to) || *x == *y)
                 continue;
@@ -392,29 +340,48 @@ static void find_hives(struct builder *b)
         }
     }
     for (place_id gpu = PLACE_NONE; each(graph, PLACE_GPU, &gpu);) {
-        b->has_hives = b->has_hives || hive[gpu] != gpu;
-        b->is_split = b->is_split || hive[gpu] != hive[first];
+        b->has_hives |= b->member[gpu][LIMIT_HIVE] != gpu;
+        is_split |= b->member[gpu][LIMIT_HIVE] != b->member[first][LIMIT_HIVE];
     }
+    for (place_id p = 0; p < (place_id)graph->place_count; p++)
+        if (!is_split || !is_kind(graph, p, PLACE_GPU))
+            b->member[p][LIMIT_HIVE] = PLACE_NONE;
 }
 
-static void find_attachments(struct builder *b)
+static void find_members(struct builder *b)
 {
     const struct graph *graph = b->graph;
     size_t number = 0;
-    for (place_id at = PLACE_NONE; each(graph, PLACE_SWITCH, &at);) {
+    memset(b->member, 0xff, graph->place_count * sizeof *b->member);
+    find_hives(b);
+    for (place_id p = 0; p < (place_id)graph->place_count; p++) {
+        const struct place *place = graph_place(graph, p);
+        place_id *member = b->member[p];
+        bool is_gpu = place->kind == PLACE_GPU;
+        if (is_gpu) {
+            member[LIMIT_GPU] = member[LIMIT_HOST_LINK] = member[LIMIT_SWITCH_PORT] = p;
+            member[LIMIT_GPU_PORT] = place->numa;
+            if (is_kind(graph, place->parent, PLACE_MODULE))
+                member[LIMIT_HOST_PORT] = place->parent;
+        }
+        for (size_t level = 0; level < PCI_PORT_LEVELS && (is_gpu || place->kind == PLACE_NIC);
+             level++)
+            member[level == 0 ? LIMIT_PCIE_PORT : LIMIT_PARTS + level - 1] =
+                limits_pcie_port(graph, p, level);
+        if (place->kind == PLACE_NUMA) {
+            member[LIMIT_MEMORY] = p;
+            if (is_kind(graph, place->parent, PLACE_PACKAGE))
+                member[LIMIT_PACKAGE] = place->parent;
+        }
+    }
+    for (place_id at = PLACE_NONE; each(graph, PLACE_SWITCH, &at); number++)
         for (size_t i = 0; i < graph->link_count; i++) {
             const struct link *link = &graph->links[i];
-            if (link->from != at && link->to != at)
-                continue;
-            place_id other = link->from == at ? link->to : link->from;
-            struct attachment *its = &b->attached[other * b->switch_count + number];
-            its->is_joined = true;
-            if (link->kind == LINK_NVLINK && link->state != LINK_DOWN &&
-                link->nominal_bytes_per_s > 0 && is_kind(graph, other, PLACE_GPU))
-                its->nvlink_bytes_per_s += link->nominal_bytes_per_s;
+            place_id gpu = link->from == at ? link->to : link->to == at ? link->from : PLACE_NONE;
+            if (is_kind(graph, gpu, PLACE_GPU) && link->kind == LINK_NVLINK &&
+                link->state != LINK_DOWN)
+                b->switched[gpu * b->switch_count + number] += link->nominal_bytes_per_s;
         }
-        number++;
-    }
 }
 
 /* ---- hidden links ---- */
@@ -475,44 +442,35 @@ static void use_both(struct limits_pair *pair, const uint16_t *of, int way)
     use(pair, of[LIMIT_BOTH]);
 }
 
-/* A part at each end, unless both ends are the same. */
-static void use_ends(const struct builder *b, struct limits_pair *pair, size_t part, place_id from,
-                     place_id to)
+/* The parts of the ends, unless both ends belong to the same one. */
+static void use_ends(const struct builder *b, struct limits_pair *pair, size_t column,
+                     place_id from, place_id to)
 {
-    if (from == to)
-        return;
-    if (from != PLACE_NONE)
-        use_both(pair, b->of_place[from][part], LIMIT_OUT);
-    if (to != PLACE_NONE)
-        use_both(pair, b->of_place[to][part], LIMIT_IN);
-}
-
-static uint32_t narrowest_of(const struct graph *graph, const struct link_path *path)
-{
-    uint32_t found = LINK_PATH_STATED;
-    for (size_t i = path->step_count; i-- > 0;) {
-        const struct link *link = &graph->links[path->step[i].link];
-        if (link->nominal_bytes_per_s > 0 &&
-            (found == LINK_PATH_STATED ||
-             link->nominal_bytes_per_s <= graph->links[found].nominal_bytes_per_s))
-            found = path->step[i].link;
-    }
-    return found;
+    place_id out = from != PLACE_NONE ? b->member[from][column] : PLACE_NONE,
+             in = to != PLACE_NONE ? b->member[to][column] : PLACE_NONE;
+    if (out != PLACE_NONE && out != in)
+        use_both(pair, b->of_place[out][column], LIMIT_OUT);
+    if (in != PLACE_NONE && out != in)
+        use_both(pair, b->of_place[in][column], LIMIT_IN);
 }
 
 /* Links between packages without a stated rate count with the rate of cores over them. */
 static void fill_rate(const struct builder *b, const struct link_path *path,
                       struct limits_pair *pair)
 {
+    double stated = INFINITY;
     pair->bytes_per_s = path->bytes_per_s;
-    pair->narrowest = narrowest_of(b->graph, path);
-    for (size_t i = 0; path->unstated != LINK_PATH_STATED && i < path->step_count; i++) {
+    for (size_t i = 0; i < path->step_count; i++) {
         uint32_t number = path->step[i].link;
         const struct link *link = &b->graph->links[number];
-        uint16_t item = b->of_link[number][path->step[i].back];
-        double rate = item != NONE ? b->limits->item[item].step[0].bytes_per_s : 0;
+        if (link->nominal_bytes_per_s > 0 && link->nominal_bytes_per_s < stated) {
+            stated = link->nominal_bytes_per_s;
+            pair->narrowest = number;
+        }
         if (link->kind != LINK_SMP || link->nominal_bytes_per_s > 0)
             continue;
+        uint16_t item = b->of_link[number][path->step[i].back];
+        double rate = item != NONE ? b->limits->item[item].step[0].bytes_per_s : 0;
         if (!(rate > 0)) {
             pair->bytes_per_s = 0;
             pair->cores = NULL;
@@ -528,28 +486,21 @@ static void fill_rate(const struct builder *b, const struct link_path *path,
 
 /* The links of a path; or, where two GPUs have several switches in common, all of these at once. */
 static void use_path(const struct builder *b, place_id from, place_id to,
-                     const struct link_path *path, bool is_elsewhere, struct limits_pair *pair)
+                     const struct link_path *path, bool is_hidden, struct limits_pair *pair)
 {
     size_t switches;
-    double rate = switch_rate(b, from, to, &switches);
-    if (switches > 1 && rate >= path->bytes_per_s) {
-        pair->bytes_per_s = rate;
-        pair->narrowest = narrowest_of(b->graph, path);
-        use(pair, b->of_place[from][LIMIT_SWITCH_PORT][LIMIT_OUT]);
-        use(pair, b->of_place[to][LIMIT_SWITCH_PORT][LIMIT_IN]);
-        return;
-    }
+    double rate = rate_over_switches(b, from, to, &switches);
+    bool is_spread = switches > 1 && rate >= path->bytes_per_s;
     fill_rate(b, path, pair);
-    pair->several = path->is_one_of_several;
-    for (size_t i = 0; i < path->step_count && !is_elsewhere; i++) {
-        const struct link *link = &b->graph->links[path->step[i].link];
-        pair->is_guess |= path->is_one_of_several && link->kind == LINK_XGMI;
-        use(pair, b->of_link[path->step[i].link][path->step[i].back]);
-        if (!joins_gpus(b->graph, link))
-            use(pair, b->of_link[path->step[i].link][2]);
+    pair->several = path->is_one_of_several && !is_spread;
+    pair->bytes_per_s = is_spread ? rate : pair->bytes_per_s;
+    for (size_t i = 0; i < path->step_count && !is_spread && !is_hidden; i++) {
+        const uint16_t *of = b->of_link[path->step[i].link];
+        use(pair, of[path->step[i].back]);
+        if (!joins_gpus(b->graph, &b->graph->links[path->step[i].link]))
+            use(pair, of[LIMIT_BOTH]);
     }
-    if (path->step_count == 2 && !is_elsewhere &&
-        b->graph->links[path->step[0].link].kind == LINK_NVLINK) {
+    if (switches > 0 && !is_hidden) {
         use(pair, b->of_place[from][LIMIT_SWITCH_PORT][LIMIT_OUT]);
         use(pair, b->of_place[to][LIMIT_SWITCH_PORT][LIMIT_IN]);
     }
@@ -565,13 +516,6 @@ static bool passes_host(const struct graph *graph, const struct link_path *path)
                  is_kind(graph, link->to, PLACE_NUMA) || is_kind(graph, link->to, PLACE_PACKAGE);
     }
     return passes;
-}
-
-static place_id module_of(const struct graph *graph, place_id gpu)
-{
-    place_id parent = graph_place(graph, gpu)->parent;
-    return is_kind(graph, gpu, PLACE_GPU) && is_kind(graph, parent, PLACE_MODULE) ? parent
-                                                                                  : PLACE_NONE;
 }
 
 /* The package next to a GPU; without packages the NUMA node. */
@@ -596,55 +540,17 @@ static void use_crossing(const struct builder *b, place_id from, place_id to,
     }
 }
 
-/* PCIe ports of the ends, except those that both are behind. */
+/* PCIe ports of the ends whose path begins, or ends, by PCIe. */
 static void use_pcie_ports(const struct builder *b, place_id from, place_id to,
                            const struct link_path *path, struct limits_pair *pair)
 {
-    const place_id end[] = {from, to};
+    const struct link *links = b->graph->links;
+    bool out = path == NULL || links[path->step[0].link].kind == LINK_PCIE,
+         in = path == NULL || links[path->step[path->step_count - 1].link].kind == LINK_PCIE;
     for (size_t level = 0; level < PCI_PORT_LEVELS; level++) {
-        place_id port[2];
-        for (int way = 0; way < 2; way++)
-            port[way] =
-                is_kind(b->graph, end[way], PLACE_GPU) || is_kind(b->graph, end[way], PLACE_NIC)
-                    ? limits_pcie_port(b->graph, end[way], level)
-                    : PLACE_NONE;
-        for (int way = 0; way < 2 && port[0] != port[1]; way++) {
-            size_t step = way == 0 || path == NULL ? 0 : path->step_count - 1;
-            if (port[way] == PLACE_NONE ||
-                (path != NULL && b->graph->links[path->step[step].link].kind != LINK_PCIE))
-                continue;
-            use_both(pair,
-                     b->of_place[port[way]][level == 0 ? LIMIT_PCIE_PORT : LIMIT_PARTS + level - 1],
-                     way);
-        }
-    }
-}
-
-/* NVLink's switches do not lead to the host. */
-static bool leads_to_host(const struct graph *graph, place_id at)
-{
-    bool leads = false;
-    for (size_t i = 0; i < graph->link_count; i++)
-        leads = leads || ((graph->links[i].from == at || graph->links[i].to == at) &&
-                          graph->links[i].kind != LINK_NVLINK);
-    return leads;
-}
-
-static void use_switches(const struct builder *b, place_id from, place_id to,
-                         struct limits_pair *pair)
-{
-    size_t number = 0;
-    for (place_id at = PLACE_NONE; each(b->graph, PLACE_SWITCH, &at);) {
-        bool x = is_kind(b->graph, from, PLACE_GPU) &&
-                 b->attached[from * b->switch_count + number].is_joined,
-             y = is_kind(b->graph, to, PLACE_GPU) &&
-                 b->attached[to * b->switch_count + number].is_joined;
-        bool is_with_host = is_kind(b->graph, x ? to : from, PLACE_NUMA);
-        number++;
-        if (x && y)
-            use(pair, b->of_place[at][LIMIT_SWITCH][LIMIT_THROUGH]);
-        else if ((x || y) && (!is_with_host || leads_to_host(b->graph, at)))
-            use_both(pair, b->of_place[at][LIMIT_SWITCH], x ? LIMIT_OUT : LIMIT_IN);
+        size_t column = level == 0 ? LIMIT_PCIE_PORT : LIMIT_PARTS + level - 1;
+        if (b->member[from][column] != b->member[to][column])
+            use_ends(b, pair, column, out ? from : PLACE_NONE, in ? to : PLACE_NONE);
     }
 }
 
@@ -652,24 +558,19 @@ static void use_switches(const struct builder *b, place_id from, place_id to,
 static void use_unsure(const struct builder *b, place_id from, place_id to,
                        struct limits_pair *pair)
 {
+    static const size_t columns[] = {LIMIT_HOST_LINK, LIMIT_HOST_PORT, LIMIT_GPU_PORT, LIMIT_HIVE};
     const struct graph *graph = b->graph;
-    bool from_gpu = is_kind(graph, from, PLACE_GPU), to_gpu = is_kind(graph, to, PLACE_GPU),
-         from_numa = is_kind(graph, from, PLACE_NUMA), to_numa = is_kind(graph, to, PLACE_NUMA);
-    /* GPUs whose bytes go to the host */
-    place_id out = from_gpu && (to_numa || pair->over_host) ? from : PLACE_NONE,
-             in = to_gpu && (from_numa || pair->over_host) ? to : PLACE_NONE;
-    use_ends(b, pair, LIMIT_HOST_LINK, out, in);
-    use_ends(b, pair, LIMIT_GPU, from_gpu ? from : PLACE_NONE, to_gpu ? to : PLACE_NONE);
-    use_ends(b, pair, LIMIT_HOST_PORT, out != PLACE_NONE ? module_of(graph, out) : PLACE_NONE,
-             in != PLACE_NONE ? module_of(graph, in) : PLACE_NONE);
-    use_ends(b, pair, LIMIT_GPU_PORT,
-             out != PLACE_NONE ? graph_place(graph, out)->numa : PLACE_NONE,
-             in != PLACE_NONE ? graph_place(graph, in)->numa : PLACE_NONE);
-    use_switches(b, from, to, pair);
-    use_ends(b, pair, LIMIT_PACKAGE, from_numa ? graph_place(graph, from)->parent : PLACE_NONE,
-             to_numa ? graph_place(graph, to)->parent : PLACE_NONE);
-    use_ends(b, pair, LIMIT_HIVE, out != PLACE_NONE ? b->hive[out] : PLACE_NONE,
-             in != PLACE_NONE ? b->hive[in] : PLACE_NONE);
+    bool is_with_host = is_kind(graph, from, PLACE_NUMA) || is_kind(graph, to, PLACE_NUMA);
+    for (size_t c = 0; c < sizeof columns / sizeof *columns && (is_with_host || pair->over_host);
+         c++)
+        use_ends(b, pair, columns[c], from, to);
+    use_ends(b, pair, LIMIT_GPU, from, to);
+    use_ends(b, pair, LIMIT_PACKAGE, from, to);
+    size_t number = 0;
+    for (place_id at = PLACE_NONE; each(graph, PLACE_SWITCH, &at); number++)
+        if (b->switched[from * b->switch_count + number] > 0 &&
+            b->switched[to * b->switch_count + number] > 0)
+            use(pair, b->of_place[at][LIMIT_SWITCH][LIMIT_THROUGH]);
 }
 
 static void fill_pair(const struct builder *b, place_id from, place_id to)
@@ -685,13 +586,12 @@ static void fill_pair(const struct builder *b, place_id from, place_id to)
     }
     bool are_peers = is_kind(graph, from, PLACE_GPU) && is_kind(graph, to, PLACE_GPU),
          found = path_inference_find(b->paths, graph, b->values, b->sets, from, to, &path),
-         is_elsewhere = found && are_peers && is_hidden(b, from, to, &path),
-         is_one_module = are_peers && module_of(graph, from) != PLACE_NONE &&
-                         module_of(graph, from) == module_of(graph, to);
+         is_elsewhere = found && are_peers && is_hidden(b, from, to, &path);
+    place_id module = b->member[from][LIMIT_HOST_PORT];
     if (found)
         use_path(b, from, to, &path, is_elsewhere, pair);
-    pair->over_host =
-        are_peers && (!found || passes_host(graph, &path)) && !is_one_module && !is_elsewhere;
+    pair->over_host = are_peers && (!found || passes_host(graph, &path)) && !is_elsewhere &&
+                      (module == PLACE_NONE || module != b->member[to][LIMIT_HOST_PORT]);
     if (pair->over_host && (found || b->has_hives))
         use_ends(b, pair, LIMIT_HOST_LINK, from, to);
     if (pair->over_host && !found)
@@ -699,7 +599,7 @@ static void fill_pair(const struct builder *b, place_id from, place_id to)
     if (!are_peers || pair->over_host)
         use_pcie_ports(b, from, to, found ? &path : NULL, pair);
     if (!are_peers || (pair->over_host && found))
-        use_ends(b, pair, LIMIT_HOST_PORT, module_of(graph, from), module_of(graph, to));
+        use_ends(b, pair, LIMIT_HOST_PORT, from, to);
     use_ends(b, pair, LIMIT_MEMORY, from, to);
     pair->sure_count = pair->use_count;
     use_unsure(b, from, to, pair);
@@ -752,18 +652,17 @@ static bool build(struct builder *b)
     b->limits->slot = calloc(places + 1, sizeof *b->limits->slot);
     b->switch_count = graph_count(b->graph, PLACE_SWITCH);
     b->paths = link_paths_new(b->graph);
-    b->hive = calloc(places + 1, sizeof *b->hive);
-    b->attached = calloc(places * b->switch_count + 1, sizeof *b->attached);
+    b->member = calloc(places + 1, sizeof *b->member);
+    b->switched = calloc(places * b->switch_count + 1, sizeof *b->switched);
     b->of_link = calloc(b->graph->link_count + 1, sizeof *b->of_link);
     b->of_place = calloc(places + 1, sizeof *b->of_place);
-    if (b->limits->slot == NULL || b->paths == NULL || b->hive == NULL || b->attached == NULL ||
+    if (b->limits->slot == NULL || b->paths == NULL || b->member == NULL || b->switched == NULL ||
         b->of_link == NULL || b->of_place == NULL)
         return false;
     memset(b->of_link, 0xff, b->graph->link_count * sizeof *b->of_link);
     memset(b->of_place, 0xff, places * sizeof *b->of_place);
     find_slots(b);
-    find_hives(b);
-    find_attachments(b);
+    find_members(b);
     add_all(b);
     return !b->failed && fill_pairs(b);
 }
@@ -775,8 +674,8 @@ struct limits *limits_structure(const struct graph *graph, const struct values *
         .limits = calloc(1, sizeof *b.limits), .graph = graph, .values = values, .sets = sets};
     bool ok = b.limits != NULL && build(&b);
     link_paths_free(b.paths);
-    free(b.hive);
-    free(b.attached);
+    free(b.member);
+    free(b.switched);
     free(b.rate);
     free(b.of_link);
     free(b.of_place);

@@ -225,7 +225,7 @@ static void what_is_shared_unevenly_is_found_by_its_total(void **state)
     struct limits *limits = limits_of_runs(graph, sets);
     assert_int_equal(found_count(limits), 2);
     const struct limit_step *memory = found(limits, "numa0:memory")->step,
-                            *engine = found(limits, "gpu4:out")->step;
+                            *engine = found(limits, "gpu4:host-link:out")->step;
     assert_float_equal(memory->bytes_per_s, 80 * GB, 1);
     assert_float_equal(engine->bytes_per_s, 110 * GB, 1);
     for (size_t s = 0; s < sets->count; s++)
