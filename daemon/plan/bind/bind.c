@@ -11,13 +11,12 @@
 #include "node/gpu.h"
 #include "node/reasons.h"
 #include "plan/bind/cores.h"
+#include "plan/bind/cpu_tasks.h"
 #include "plan/bind/explain.h"
 #include "plan/bind/gpus.h"
 #include "plan/bind/host_reasons.h"
 #include "plan/bind/memory.h"
 #include "plan/bind/nics.h"
-#include "plan/bind/peers.h"
-#include "plan/bind/stream.h"
 #include "plan/bind/traffic.h"
 
 #define WHY_MAX 6 /* numbers that are cited */
@@ -29,7 +28,6 @@ struct work {
     struct bind_cores cores;
     struct bind_gpus gpus;
     struct bind_traffic traffic;
-    enum bind_order order; /* of the cores of tasks without gpus */
     struct bind_answer answer;
 };
 
@@ -185,31 +183,15 @@ static enum berth_code choose_gpus(struct work *work, struct berth_err *err)
     return code;
 }
 
-static struct bind_stream stream_of(struct work *work)
+/* Says what decided where nothing predicts a time of GPUs. */
+static void explain_gpus(struct work *work)
 {
-    return (struct bind_stream){.snap = work->snap,
-                                .traffic = work->request->traffic,
-                                .allowed = work->request->allowed,
-                                .cores = &work->cores};
-}
-
-/* What decided where nothing predicts a time of GPUs. */
-static void explain_order(struct work *work)
-{
-    static const enum reason_code by_order[] = {[ORDER_EVEN] = REASON_TASKS_SPREAD,
-                                                [ORDER_PEERS] = REASON_TASKS_BY_PEERS,
-                                                [ORDER_LAUNCHER] = REASON_TASKS_IN_ORDER};
     struct bind_answer *answer = &work->answer;
-    enum reason_code code = REASON_CODES;
-    if (answer->gpus_per_task == 0)
-        code = by_order[work->order];
-    else if (work->traffic.is_placed)
-        code = REASON_GPUS_BY_PEERS;
+    if (work->traffic.is_placed)
+        reasons_add(&answer->reasons, REASON_GPUS_BY_PEERS, NO_SUBJECTS, NO_NUMBERS);
     else if (!work->traffic.is_chosen &&
              answer->task_count * (size_t)answer->gpus_per_task < work->gpus.count)
-        code = REASON_GPUS_SPREAD;
-    if (code != REASON_CODES)
-        reasons_add(&answer->reasons, code, NO_SUBJECTS, NO_NUMBERS);
+        reasons_add(&answer->reasons, REASON_GPUS_SPREAD, NO_SUBJECTS, NO_NUMBERS);
 }
 
 static enum berth_code choose_cores(struct work *work, struct berth_err *err)
@@ -224,23 +206,19 @@ static enum berth_code choose_cores(struct work *work, struct berth_err *err)
     struct core_allocation allocation = {0};
     enum berth_code code =
         plan_bind_allocate(work->snap, &work->cores, &request, &answer->evidence, &allocation, err);
-    answer->cores_per_task = allocation.each;
-    struct cpuset *cpus = allocation.cpus;
-    struct bind_stream stream = stream_of(work);
+    const struct cpu_tasks tasks = {work->snap, work->request->traffic, work->request->allowed,
+                                    &work->cores, &request};
     if (code == BERTH_OK)
         plan_bind_explain_default(&allocation, answer);
     if (code == BERTH_OK && answer->gpus_per_task == 0)
-        code = plan_bind_stream_choose(&stream, &request, answer->cores_per_task, cpus,
-                                       &work->order, err);
-    if (code == BERTH_OK && answer->gpus_per_task == 0 && request.cores_per_task == 0)
-        code = plan_bind_stream_choose_fewer(&stream, &request, cpus, &answer->cores_per_task,
-                                             &work->order, &answer->warnings, err);
+        code = plan_bind_cpu_tasks(&tasks, &allocation, answer, err);
+    else if (code == BERTH_OK)
+        explain_gpus(work);
+    answer->cores_per_task = allocation.each;
     for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++) {
         answer->task[t].gpus = answer->gpu != NULL ? answer->gpu + t * request.gpus_per_task : NULL;
-        answer->task[t].cpus = cpus[t];
+        answer->task[t].cpus = allocation.cpus[t];
     }
-    if (code == BERTH_OK)
-        explain_order(work);
     struct host_facts facts = {work->snap, &work->cores, &request, !work->traffic.is_chosen};
     if (code == BERTH_OK)
         code = plan_bind_explain_cores(&facts, answer, err);
@@ -328,10 +306,7 @@ static void judge(struct work *work)
         answer->gap = 0;
     }
     if (!has_gpus && !answer->is_proven && !isnan(answer->predicted.time_ns))
-        reasons_note(
-            &answer->reasons,
-            "not proven to be the best: of tasks without gpus only few orders of cores are "
-            "weighed, the launcher's own among them, each task with the memory next to its cores");
+        reasons_add(&answer->reasons, REASON_ORDERS_WEIGHED, NO_SUBJECTS, NO_NUMBERS);
 }
 
 static enum berth_code fill(struct work *work, struct berth_err *err)
@@ -365,9 +340,6 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     if (code == BERTH_OK)
         code = choose_nics(work, err);
     size_t places = answer->evidence.count;
-    struct bind_stream stream = stream_of(work);
-    if (code == BERTH_OK && answer->gpus_per_task == 0)
-        code = plan_bind_stream_tell(&stream, answer, err);
     if (code == BERTH_OK)
         code = plan_bind_explain(&work->traffic, work->snap, &work->gpus, answer, err);
     if (code == BERTH_OK)
