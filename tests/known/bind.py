@@ -19,7 +19,6 @@ NEAR = [(f"{cpu}-{cpu + 7},{cpu + 64}-{cpu + 71}", numa)
         for cpu, numa in zip(FIRST_CPU, NEAR_NUMA)]
 # Cores that jobs may use there: the first of each L3 is the system's.
 LOW_NOISE = {"cpus": ",".join(f"{cpu + 1}-{cpu + 7}" for cpu in range(0, 64, 8))}
-NEAR_L3 = "of the GPUs of a NUMA node not the one at the L3 of the allowed cores is taken"
 SUPERCHIPS = ["0-71", "72-143", "144-215", "216-287"]
 APUS = [f"{24 * n}-{24 * n + 23},{96 + 24 * n}-{96 + 24 * n + 23}" for n in range(4)]
 CCDS = [f"{8 * n}-{8 * n + 7}" for n in range(16)]
@@ -60,9 +59,8 @@ CASES = [
      "source": "OLCF, Frontier user guide, Compute nodes: a NIC at each MI250X"},
     *({"name": f"Frontier: the GCD of cores {cpus}", "node": "mi250x",
        "ask": {"tasks": 1, "allowed": {"cpus": cpus}}, "expect": {"gpus": [[gpu]]},
-       "source": "OLCF, Frontier user guide, Compute nodes: a GPU for each L3", "todo": todo}
-      for cpus, gpu, todo in (("1-7", 4, None), ("9-15", 5, NEAR_L3), ("17-23", 2, None),
-                              ("57-63", 1, NEAR_L3))),
+       "source": "OLCF, Frontier user guide, Compute nodes: a GPU for each L3"}
+      for cpus, gpu in (("1-7", 4), ("9-15", 5), ("17-23", 2), ("57-63", 1))),
     {"name": "Alps: the GPU of the cores that a job has", "node": "gh200-quad",
      "ask": {"tasks": 1, "host_bytes": GIB, "allowed": {"cpus": "144-215"}},
      "expect": {"gpus": [[2]], "memory": ["numa2"]}, "source":
@@ -132,8 +130,7 @@ CASES = [
     {"name": "cores at the memory that is allowed", "node": SOCKETS,
      "ask": {"tasks": 1, "cores_per_task": 4, "host_bytes": GIB, "allowed": {"memory": ["numa1"]}},
      "expect": {"cpu_groups": (["8-15"], 1), "memory": ["numa1"], "time_ns": 2 * GIB / 60},
-     "source": "by hand: 60 GB/s near, 38 far",
-     "todo": "a task without GPUs gets cores far from the one memory that is allowed"},
+     "source": "by hand: 60 GB/s near, 38 far"},
     {"name": "two tasks without GPUs where one socket has room for both", "node": SOCKETS,
      "ask": {"tasks": 2, "cores_per_task": 4, "allowed": {"cpus": "0-2,8-15"}},
      "expect": {"cpu_groups": (["8-15"], 2)}, "source": "by hand: three cores are too few"},

@@ -201,6 +201,7 @@ static enum berth_code choose_cores(struct work *work, struct berth_err *err)
                                    .gpus = answer->gpu,
                                    .gpus_per_task = (size_t)answer->gpus_per_task,
                                    .cores_per_task = work->request->cores_per_task,
+                                   .allowed = work->request->allowed,
                                    .numa =
                                        work->traffic.is_chosen ? work->traffic.task_numa : NULL};
     struct core_allocation allocation = {0};

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "node/locality.h"
+#include "plan/bind/memory.h"
 
 #define NOWHERE SIZE_MAX
 
@@ -340,6 +341,17 @@ static void share_near(const struct work *work, struct core_allocation *ret)
 
 /* ---- the whole ---- */
 
+/* Without GPUs the distance to the nearest memory counts. */
+static void find_memory_distances(const struct work *work, struct nearness *near)
+{
+    for (size_t g = 0; g < work->cores->group_count; g++) {
+        const struct bind_group *group = &work->cores->group[g];
+        place_id memory = plan_bind_memory_nearest(work->snap, work->request->allowed, group->numa);
+        if (group->numa != PLACE_NONE && memory != PLACE_NONE)
+            near[g].distance = locality_distance(work->snap, group->place, memory);
+    }
+}
+
 static enum berth_code find_near(struct work *work, struct evidence *evidence,
                                  struct berth_err *err)
 {
@@ -350,6 +362,8 @@ static enum berth_code find_near(struct work *work, struct evidence *evidence,
         struct nearness *near = work->near + t * groups;
         const place_id *gpus = each > 0 ? request->gpus + t * each : NULL;
         code = plan_bind_cores_nearness(work->snap, work->cores, gpus, each, evidence, near, err);
+        if (code == BERTH_OK && each == 0 && request->allowed != NULL)
+            find_memory_distances(work, near);
         size_t best = 0;
         for (size_t g = 1; g < groups; g++)
             best = plan_bind_cores_compare(&near[g], &near[best]) < 0 ? g : best;

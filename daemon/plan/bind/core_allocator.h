@@ -16,7 +16,8 @@ struct core_request {
     size_t gpus_per_task;
     int64_t cores_per_task; /* 0: as many as each task finds next to its GPUs, else an even share */
     const place_id *numa;   /* by task: of equally near cores, these first; NULL any */
-    const size_t *family;   /* by task: the lowest task of its family; NULL each alone */
+    const struct allowed *allowed; /* without GPUs: cores next to allowed memory go first; NULL */
+    const size_t *family;          /* by task: the lowest task of its family; NULL each alone */
 };
 
 struct core_allocation {

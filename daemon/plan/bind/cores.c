@@ -130,7 +130,7 @@ unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cor
         sharing += next_to != NULL && cpuset_intersects(next_to, &cores->core[i].use);
         same_numa += numa != PLACE_NONE && locality_numa(snap->graph, cores->core[i].id) == numa;
     }
-    return sharing > 0 ? sharing : same_numa;
+    return sharing > 0 ? sharing : same_numa > 0;
 }
 
 /* ---- nearness ---- */

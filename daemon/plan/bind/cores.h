@@ -40,8 +40,7 @@ enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpu
                                      struct berth_err *err);
 void plan_bind_cores_done(struct bind_cores *cores);
 
-/* Returns how many usable cores share cpus with a place, else lie in its NUMA node; 0 when neither
- * is known. */
+/* Returns how many usable cores share cpus with a place; 1 where they only lie in its NUMA node. */
 unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cores *cores,
                               place_id place);
 

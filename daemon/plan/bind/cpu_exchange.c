@@ -101,8 +101,7 @@ static struct path path_between(const struct cpu_exchange *exchange, const struc
     const struct values *values = exchange->snap->values;
     const struct bind_group *group = exchange->cores->group;
     struct path path = {.is_own = true};
-    path.distance =
-        locality_distance(exchange->snap, group[a->group].place, group[b->group].place);
+    path.distance = locality_distance(exchange->snap, group[a->group].place, group[b->group].place);
     for (size_t n = 0; n < NUMBERS; n++) {
         const struct value *value =
             values_find(values, numbers[n].metric, a->id, b->id, numbers[n].axes);
@@ -150,9 +149,9 @@ enum berth_code cpu_exchange_time(const struct cpu_exchange *exchange, const str
                                             first_core(exchange, &cpus[flow->to]));
             double ns = time_of(&path, flow->bytes);
             if (pass == 0) {
-                enum source source = path.rate == NULL                   ? SOURCE_LOWER_BOUND
+                enum source source = path.rate == NULL                     ? SOURCE_LOWER_BOUND
                                      : path.is_own && exchange->flows == 1 ? SOURCE_MEASURED
-                                                                         : SOURCE_SIMILAR_PAIR;
+                                                                           : SOURCE_SIMILAR_PAIR;
                 time.source = source > time.source ? source : time.source;
                 busy[flow->from] += ns;
                 busy[flow->to] += ns;
@@ -281,8 +280,8 @@ static bool search(const struct cpu_exchange *exchange, struct cpuset *cpus, str
     a->slot = calloc(n, sizeof *a->slot);
     a->zero = calloc(n * n, sizeof *a->zero);
     a->busy = calloc(n, sizeof *a->busy);
-    bool ok = given != NULL && core != NULL && a->arc != NULL && a->use != NULL && a->sort != NULL &&
-              a->slot != NULL && a->zero != NULL && a->busy != NULL;
+    bool ok = given != NULL && core != NULL && a->arc != NULL && a->use != NULL &&
+              a->sort != NULL && a->slot != NULL && a->zero != NULL && a->busy != NULL;
     if (ok) {
         for (size_t t = 0; t < n; t++)
             core[t] = first_core(exchange, &cpus[t]);

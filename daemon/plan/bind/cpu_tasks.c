@@ -256,7 +256,8 @@ static enum berth_code try_fewer(struct work *work, struct bind_answer *answer,
     if (is_taken)
         work->in_order = in_order;
     reasons_add(&answer->warnings, is_taken ? REASON_CORES_SHARE_L3 : REASON_CORES_SHARE_NO_L3,
-                NO_SUBJECTS, NUMBERS((double)(is_taken ? each : even), (double)(is_taken ? even : each)));
+                NO_SUBJECTS,
+                NUMBERS((double)(is_taken ? each : even), (double)(is_taken ? even : each)));
     return code;
 }
 
@@ -297,10 +298,10 @@ static bool is_shared(const struct streams *streams)
 }
 
 static void name_bottleneck(const struct graph *graph, const struct streams *streams,
-                            char text[RESOURCE_NAME_SIZE])
+                            char text[LIMIT_NAME_SIZE])
 {
     if (is_shared(streams))
-        snprintf(text, RESOURCE_NAME_SIZE, "%s:memory", graph_place(graph, streams->memory)->name);
+        snprintf(text, LIMIT_NAME_SIZE, "%s:memory", graph_place(graph, streams->memory)->name);
 }
 
 static void explain(const struct work *work, size_t unknown, struct bind_answer *answer)

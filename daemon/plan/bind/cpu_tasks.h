@@ -23,8 +23,8 @@ struct cpu_tasks {
     const struct core_request *request;
 };
 
-/* Replaces the cores of an allocation, which spreads tasks evenly, by those of the best option. Fills
- * the answer's predictions, and says what decided. NO_MEMORY. */
+/* Replaces the cores of an allocation, which spreads tasks evenly, by those of the best option.
+ * Fills the answer's predictions, and says what decided. NO_MEMORY. */
 enum berth_code plan_bind_cpu_tasks(const struct cpu_tasks *tasks,
                                     struct core_allocation *allocation, struct bind_answer *answer,
                                     struct berth_err *err);

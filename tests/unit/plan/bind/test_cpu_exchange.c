@@ -53,8 +53,10 @@ static void two_that_talk_share_an_l3(void **state)
     assert_true(share_l3(&f, 0, 1));
     assert_near(f.answer.predicted.time_ns, 24 + MIB / 14.0);
     assert_true(f.answer.predicted_is_measured);
-    assert_true(
-        lines_with(&f.answer.reasons, "task 0 to 1: 48 ns a round trip (core0 to core1), 14 GB/s"));
+    const struct reason *longest = reason_of(&f.answer.reasons, REASON_EXCHANGE_LONGEST);
+    assert_true(longest != NULL && longest->number[0] == 48);
+    assert_string_equal(longest->subject[1], "task 1");
+    assert_string_equal(longest->subject[3], "core1");
     assert_true(reason_of(&f.answer.reasons, REASON_TASKS_BY_PEERS) != NULL);
     assert_int_equal(f.answer.evidence.count, 2);
     end(&f);
@@ -72,8 +74,6 @@ static void partners_far_apart_in_rank_share_an_l3(void **state)
     assert_near(f.answer.predicted.time_ns, 24 + MIB / 14.0);
     assert_near(f.answer.baseline.time_ns, 98.5 + MIB / 10.0);
     assert_true(isnan(f.answer.predicted.low_ns) && !f.answer.predicted_is_measured);
-    assert_true(lines_with(&f.answer.reasons,
-                           "in the launcher's own order: the busiest task's longest transfer is"));
     end(&f);
 }
 
@@ -86,12 +86,11 @@ static void tasks_that_talk_get_the_cores_with_which_they_share_an_l3(void **sta
     ask(&f, 2, 0, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_int_equal(f.answer.cores_per_task, 2);
     assert_true(share_l3(&f, 0, 1));
-    assert_true(lines_with(&f.answer.warnings,
-                           "2 cores a task, so that tasks that exchange bytes share an L3; 4 each "
-                           "(cores_per_task) use more cores, at "));
+    const struct reason *fewer = reason_of(&f.answer.warnings, REASON_CORES_SHARE_L3);
+    assert_true(fewer != NULL && fewer->number[0] == 2 && fewer->number[1] == 4);
     ask(&f, 2, 4, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_int_equal(f.answer.cores_per_task, 4);
-    assert_false(lines_with(&f.answer.warnings, "share an L3"));
+    assert_null(reason_of(&f.answer.warnings, REASON_CORES_SHARE_L3));
     ask(&f, 2, 0, 0, NULL, 0);
     assert_int_equal(f.answer.cores_per_task, 4);
     end(&f);
@@ -104,9 +103,7 @@ static void structure_decides_where_nothing_is_measured(void **state)
     struct fixture f = begin(1, 1, 2, 4);
     ask(&f, 2, 1, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_true(share_l3(&f, 0, 1) && isnan(f.answer.predicted.time_ns));
-    assert_true(
-        lines_with(&f.answer.warnings,
-                   "nothing says what tasks without gpus take for what they send each other"));
+    assert_non_null(reason_of(&f.answer.warnings, REASON_EXCHANGE_UNKNOWN));
     end(&f);
 }
 
