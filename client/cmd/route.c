@@ -4,11 +4,13 @@
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 
-enum { OVERLAP, BOTH, CONCURRENT, CPUS, GPUS, OPTIONS };
+enum { OVERLAP, BOTH, UNMEASURED, CONCURRENT, CPUS, GPUS, OPTIONS };
 
 static const struct cmd_option options[] = {
     [OVERLAP] = {.name = "overlap", .help = "the gpus must stay free to compute: no kernels"},
     [BOTH] = {.name = "both", .help = "as many bytes go the other way at the same time"},
+    [UNMEASURED] = {.name = "allow-unmeasured",
+                    .help = "paths that were not measured, or not together, may be the first, too"},
     [CONCURRENT] =
         {.name = "concurrent",
          .value = "FROM:TO:SIZE",
@@ -24,7 +26,7 @@ static const struct cmd_option options[] = {
 
 #define LINE_BYTES 256 /* a longer text is no transfer */
 
-static int add_meanwhile(struct cmd *cmd, json_t *transfers, const char *text)
+static int add_concurrent(struct cmd *cmd, json_t *transfers, const char *text)
 {
     int64_t bytes;
     char spaced[LINE_BYTES];
@@ -47,7 +49,7 @@ static int add_meanwhile(struct cmd *cmd, json_t *transfers, const char *text)
     return status;
 }
 
-static int set_meanwhile(struct cmd *cmd, json_t *request)
+static int set_concurrent(struct cmd *cmd, json_t *request)
 {
     json_t *transfers = json_array();
     const char *text;
@@ -56,7 +58,7 @@ static int set_meanwhile(struct cmd *cmd, json_t *request)
         json_object_set_new(request, "concurrent", transfers) == 0 ? CMD_DONE : cmd_fail_memory();
     while (status == CMD_DONE &&
            (text = cmd_value_next(cmd, &options[CONCURRENT], &position)) != NULL)
-        status = add_meanwhile(cmd, transfers, text);
+        status = add_concurrent(cmd, transfers, text);
     return status;
 }
 
@@ -77,9 +79,11 @@ static int make_request(struct cmd *cmd, json_t *request)
         json_object_set_new(request, "overlap", json_boolean(cmd_has(cmd, &options[OVERLAP]))) !=
             0 ||
         json_object_set_new(request, "both_directions",
-                            json_boolean(cmd_has(cmd, &options[BOTH]))) != 0)
+                            json_boolean(cmd_has(cmd, &options[BOTH]))) != 0 ||
+        json_object_set_new(request, "allow_unmeasured",
+                            json_boolean(cmd_has(cmd, &options[UNMEASURED]))) != 0)
         return cmd_fail_memory();
-    int status = set_meanwhile(cmd, request);
+    int status = set_concurrent(cmd, request);
     if (status != CMD_DONE)
         return status;
     return cmd_set_allowed(cmd, request, true, cmd_value(cmd, &options[CPUS]),

@@ -65,6 +65,8 @@ def judge_one(node, run, noisy, asker, name, options):
     draw = random.Random(f"{options['seed']} {name}")
     method = list(ASKED)[number % len(ASKED)]
     request = METHODS[method](draw, node)
+    if method == "route" and options["allow_unmeasured"]:
+        request["allow_unmeasured"] = True
     begin = time.monotonic()
     error, answer = asker.call(PLACEMENT + ASKED[method][0], request)
     row = {"seed": options["seed"], "name": name, "method": method, "request": request, "answer_s": time.monotonic() - begin}
@@ -128,6 +130,7 @@ def main():
     parser.add_argument("--noise", type=float, default=0.01, help="relative standard deviation of what an operation takes")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--seeds", type=read_seeds, default=[1], help="as 1-6 or 1,4")
+    parser.add_argument("--allow-unmeasured", action="store_true", help="in Route what was not measured together may lead")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--only", type=lambda text: text.split(","), help="just these requests, by name, as mi250x/maxmin/17")
     parser.add_argument("--worst", type=int, default=12, help="how many of the worst requests are shown")
@@ -139,7 +142,7 @@ def main():
     parser.add_argument("--groups", action="store_true", help="figures of each node and way of sharing, too")
     args = parser.parse_args()
     begin, steps = time.monotonic(), 0
-    options = [{"noise": args.noise, "repeats": args.repeats, "seed": seed} for seed in args.seeds]
+    options = [{"noise": args.noise, "repeats": args.repeats, "seed": seed, "allow_unmeasured": args.allow_unmeasured} for seed in args.seeds]
     if args.again:
         rows = advice_report.read_rows(args.again)
     else:

@@ -49,12 +49,12 @@ static enum berth_code ask(struct snapshot *snap, const void *question, struct b
 {
     place_id to = *(const place_id *)question;
     const struct allowed allowed = {.given = true};
-    const struct route_transfer meanwhile[] = {{GPU0, NUMA, 1 << 30}};
+    const struct route_transfer concurrent[] = {{GPU0, NUMA, 1 << 30}};
     const struct route_request request = {.from = GPU0,
                                           .to = to,
                                           .bytes = 1 << 30,
-                                          .meanwhile = meanwhile,
-                                          .meanwhile_count = 1,
+                                          .concurrent = concurrent,
+                                          .concurrent_count = 1,
                                           .allowed = &allowed};
     struct route_answer answer;
     enum berth_code code = plan_route(snap, &request, &answer, err);

@@ -219,8 +219,7 @@ CASES = [
      "source": "by hand: 25 GB/s into each GPU, and 200 between them"},
     {"name": "a split has four parts at most", "node": SIX_PORTS, "ask": ask("numa0", "gpu0"),
      "expect": {"first": "split", "time_about": (GIB / 100, 0.04), "parts_at_most": 4},
-     "source": "issue 18, part 5; by hand: 25 GB/s into each of four GPUs",
-     "todo": "splits have up to eight parts"},
+     "source": "issue 18, part 5; by hand: 25 GB/s into each of four GPUs"},
     {"name": "two ports that share 25 GB/s", "node": TWO_PORTS_NARROW,
      "ask": ask("numa0", "gpu0"),
      "expect": {"first": "copy_engine", "time_ns": GIB / 25}, "source": "by hand"},
@@ -261,6 +260,5 @@ CASES = [
      "source": "by hand: no faster than the link's 100 GB/s, and not measured"},
     {"name": "around a link that is down", "node": DOWN, "ask": ask("gpu0", "gpu1"),
      "expect": {"first": "copy_engine gpu2", "time_about": (GIB / 80, 0.03)},
-     "source": "by hand: both hops over gpu2 get 80 GB/s at once",
-     "todo": "no path through a GPU is offered where the direct one has no figure"},
+     "source": "by hand: both hops over gpu2 get 80 GB/s at once"},
 ]

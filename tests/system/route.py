@@ -12,7 +12,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from berthd import BIN, Daemon, NODES  # noqa: E402
-from reasons import texts  # noqa: E402
+from reasons import codes, texts  # noqa: E402
 from gpu_virtual import berth, daemon_over, virtual  # noqa: E402
 from tap import run_tests  # noqa: E402
 from varlink import call  # noqa: E402
@@ -87,14 +87,15 @@ def on_mi250x_from_boot():
         assert near(rate(kernel), 152) and kernel["environment"] == {"HSA_ENABLE_PEER_SDMA": "0"} and kernel["needs_restart"], kernel
         assert "threads" in kernel["call"] and "blocks" in kernel["call"], kernel["call"]  # what the probe tuned
         assert near(rate(engine), 50) and engine["environment"] == {"HSA_ENABLE_PEER_SDMA": "1"} and not engine["needs_restart"], engine
-        # Several kernels of one gpu at once nobody measured: they stand behind the one that was, with what measures them
-        assert answer["options"][0] == kernel and kernel["worth_measuring"] is None, answer["options"][0]
-        split = next(option for option in answer["options"] if len(option["segments"]) > 1)
-        assert 200 < rate(split) < 152 + 2 * 38, split["predicted"]
-        assert not split["may_lead"] and not split["predicted"]["measured"] and split["worth_measuring"] == "berth probe --full gpu_gpu_kernel_concurrent", split
-        assert any("not measured together" in line for line in texts(answer, "warnings")) and any("nobody measured what its transfers get at the same time" in line for line in texts(answer, "reasons")), answer
-        far = ask(daemon, "gpu1", "gpu7", 256 << 20)["options"]
-        assert [(s["mechanism"], s["via"]) for s in far[0]["segments"]] == [("kernel", [])] and far[0]["predicted"]["measured"] and far[1]["worth_measuring"], far
+        # the daemon has kernels over two paths and more measured together, so that they lead
+        split = answer["options"][0]
+        assert len(split["segments"]) > 1 and split["may_lead"] and 180 < rate(split) < 152 + 2 * 38, split
+        # others were not: they stand behind, with what measures them, unless the request allows them
+        unmeasured = [option for option in answer["options"] if rate(option) > rate(split)]
+        assert unmeasured and not any(option["may_lead"] for option in unmeasured) and "not-measured-together" in codes(answer, "reasons"), answer
+        assert all(option["worth_measuring"] == "berth probe --full gpu_gpu_kernel_concurrent" for option in unmeasured), unmeasured
+        any_of_all = ask(daemon, "gpu0", "gpu1", allow_unmeasured=True)["options"][0]
+        assert rate(any_of_all) >= 0.99 * max(map(rate, unmeasured)) and any_of_all["may_lead"], any_of_all
         # From one memory over the ports of other modules, which that memory does not carry
         host = ask(daemon, "numa3", "gpu0")["options"]
         assert len(host[0]["segments"]) == 1 and near(rate(host[0]), 28.3) and "host_gpu_copy_engine_concurrent" in host[1]["worth_measuring"], host
@@ -105,7 +106,7 @@ def on_mi250x_from_boot():
 
         free = ask(daemon, "gpu0", "gpu1", overlap=True)
         assert all(s["mechanism"] in ("copy_engine", "host") for o in free["options"] for s in o["segments"]), free["options"]
-        assert any("stop at 50.0 GB/s from gpu0" in line and "152.0 GB/s to gpu1" in line for line in texts(free, "warnings")), texts(free, "warnings")
+        assert any("get 50 GB/s from gpu0 to gpu1; a kernel gets 152 GB/s" in line for line in texts(free, "warnings")), texts(free, "warnings")
 
         alone = single(ask(daemon, "gpu4", "numa0"), "copy_engine")
         beside = ask(daemon, "gpu4", "numa0", concurrent=[{"from": "gpu5", "to": "numa0", "bytes": GIB}])
@@ -124,9 +125,11 @@ def on_mi250x_from_boot():
         refused(daemon, "NoSuchPlace", "gpu8", "gpu0", "gpu8")
 
         out = berth("--socket", daemon.socket, "route", "gpu0", "gpu1", "4M", "--gpus", ",".join(f"gpu{i}" for i in range(8)))
-        assert "HSA_ENABLE_PEER_SDMA=0" in out and "In a program that runs already" in out and "times as long (" in out and "gpu0 to gpu1 gets 152.0 GB/s alone (measured)" in out, out
-        out = berth("--socket", daemon.socket, "route", "gpu1", "gpu7", "256M", "--gpus", ",".join(f"gpu{i}" for i in range(8)))
+        assert "HSA_ENABLE_PEER_SDMA=0" in out and "In a program that runs already" in out and "gpu0 to gpu1 by kernel gets 152 GB/s alone (measured)" in out, out
+        every = ("--gpus", ",".join(f"gpu{i}" for i in range(8)))
+        out = berth("--socket", daemon.socket, "route", "gpu0", "gpu1", "256M", *every)
         assert "\nworth measuring: berth probe --full gpu_gpu_kernel_concurrent (for that which might take 0." in out.replace("\n  ", " "), out
+        assert "worth measuring" not in berth("--socket", daemon.socket, "route", "gpu0", "gpu1", "256M", "--allow-unmeasured", *every)
 
 
 def on_gh200():
@@ -137,8 +140,8 @@ def on_gh200():
         assert near(rate(single(answer, "copy_engine", ["gpu0"])), 128, 0.05) and near(rate(single(answer, "copy_engine")), 90), answer["options"]
         assert any(segment["via"] == ["gpu0"] for segment in answer["options"][0]["segments"]), answer["options"][0]
         near_one = ask(daemon, "numa0", "gpu0")
-        assert near(rate(single(near_one, "copy_engine")), 346) and near_one["options"][0]["segments"][0]["mechanism"] == "copy_engine", near_one["options"][0]
-        peers = ask(daemon, "gpu0", "gpu1")
+        assert near(rate(single(near_one, "copy_engine")), 346) and rate(near_one["options"][0]) > 346, near_one["options"][0]
+        peers = ask(daemon, "gpu0", "gpu1", allow_unmeasured=True)
         is_sound(peers)
         # three ways over NVLink, none of which shares a link with another, and one over C2C
         best = peers["options"][0]
@@ -155,7 +158,7 @@ def on_mi300a():
         assert near(rate(kernel), 102.4, 0.05) and near(rate(single(answer, "copy_engine")), 90), answer["options"]
         assert kernel["needs_restart"] and kernel["environment"] == {"HSA_ENABLE_PEER_SDMA": "0"}, kernel
         free = ask(daemon, "gpu0", "gpu1", overlap=True)
-        assert any("copy engines leave the gpus free" in line for line in texts(free, "warnings")), texts(free, "warnings")
+        assert "engines-stop" in codes(free, "warnings"), texts(free, "warnings")
 
 
 def on_h200():
@@ -174,34 +177,17 @@ def on_h200():
         assert near(rate(both), 389, 0.03), both
 
 
-def few_bytes_are_compared_as_the_reasons_have_it():
-    """The table of times and the sentences have the same numbers.
-
-    For few bytes these are fractions of a nanosecond and some kB/s.
-    """
-    compared = 0
-    for name, start, target, size in [("mi300a", "gpu0", "numa0", 4096), ("gh200-quad", "gpu0", "numa0", 4096), ("mi250x", "gpu0", "gpu1", 1), ("h200x4", "gpu0", "gpu1", 1)]:
-        with Daemon("--node", NODES / name) as daemon:
-            answer = ask(daemon, start, target, size)
-        times = [f"{o['predicted']['time_ns'] / answer['options'][0]['predicted']['time_ns']:.2f}" for o in answer["options"]]
-        assert times[0] == "1.00" and all(o["predicted"]["time_ns"] > 0 for o in answer["options"]), (name, answer["options"])
-        said = [re.search(r"would take (?:at least )?([0-9.]+) times", line).group(1) for line in texts(answer, "reasons") if "would take" in line]
-        assert said == times[1:] and not any("(0.0 " in line or "of 0.0" in line for line in texts(answer, "reasons")), (name, times, texts(answer, "reasons"))
-        compared += len(said)
-    assert compared >= 4, compared
-
-
 def what_a_kernel_has_of_a_reconstructed_mi250x():
     with Daemon("--node", NODES / "mi250x") as daemon:
         for gpus in (range(8), range(2)):
             free = ask(daemon, "gpu0", "gpu1", overlap=True, allowed={"gpus": [f"gpu{g}" for g in gpus]})
-            assert any("stop at 50.0 GB/s from gpu0" in line and "150.0 GB/s to gpu1 by its links" in line for line in texts(free, "warnings")), texts(free, "warnings")
+            assert any("get 50 GB/s from gpu0 to gpu1; a kernel gets 150 GB/s" in line for line in texts(free, "warnings")), texts(free, "warnings")
             assert any(e["metric"] == "gpu_gpu_kernel" and e["source"] == "nominal" for e in free["options"][0]["evidence"]), free["options"][0]["evidence"]
         beside = ask(daemon, "gpu0", "gpu1", 1 << 28, concurrent=[{"from": "gpu0", "to": "gpu2", "bytes": 1 << 28}])
         alone = single(ask(daemon, "gpu0", "gpu1", 1 << 28), "kernel")["predicted"]
         shared = single(beside, "kernel")["predicted"]
         assert near(shared["time_ns"] / alone["time_ns"], 1) and (shared["bottleneck"], alone["bottleneck"]) == (None, None), (shared, alone)
-        assert not any("kernels of gpu0 copy at the same time" in line for line in texts(beside, "reasons")), texts(beside, "reasons")  # what moves meanwhile goes by engine, which is published
+        assert "kernels-share" not in codes(beside, "reasons"), texts(beside, "reasons")  # what moves meanwhile goes by engine, which is published
 
 
 def what_was_published_goes_before_links():
@@ -237,7 +223,7 @@ def what_two_ports_take_as_carried_out():
             first = answer["options"][0]
             assert f"{copies}; each hop waits for an event" in first["call"], first["call"]
             assert first["predicted"]["measured"], first
-            assert any("in one place of it" in line for line in texts(answer, "warnings")), answer
+            assert "split-buffers" in codes(answer, "warnings"), answer
 
 
 def on_recorded_nodes():
@@ -255,7 +241,6 @@ def on_recorded_nodes():
             assert [s["mechanism"] for s in options[0]["segments"]] == ["copy_engine"] and single == sorted(single), options
             times.append(single[0])
         assert near(max(times), 2.745e6, 0.01) and max(times) / min(times) < 1.02, times  # the pairs differ by what a measurement does
-    few_bytes_are_compared_as_the_reasons_have_it()
     what_a_kernel_has_of_a_reconstructed_mi250x()
     shared = NODES.parent.parent.parent / "shared" / "nodes"
     for name in ("gh200-alps-quad", "mi300a-tuolumne", "mi250x-frontier", "h200x4-nvswitch"):

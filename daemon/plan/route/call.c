@@ -6,6 +6,7 @@
 
 #include "cost/ends.h"
 #include "node/gpu.h"
+#include "plan/route/price.h"
 
 struct writer {
     const struct graph *graph;
@@ -121,11 +122,11 @@ static void put_hop(struct writer *writer, const struct move *hop)
         put(writer, ", on pinned host memory");
 }
 
-static bool has_stream(const struct route_option *option, size_t way, size_t hop)
+static bool has_stream(const struct route_option *option, size_t part, size_t hop)
 {
-    for (size_t w = 0; w <= way; w++)
-        for (size_t i = 0; i < (w < way ? option->way[w].hop_count : hop); i++)
-            if (option->way[w].hop[i].driver == option->way[way].hop[hop].driver)
+    for (size_t w = 0; w <= part; w++)
+        for (size_t i = 0; i < (w < part ? option->part[w].hop_count : hop); i++)
+            if (option->part[w].hop[i].driver == option->part[part].hop[hop].driver)
                 return true;
     return false;
 }
@@ -135,21 +136,21 @@ static bool has_stream(const struct route_option *option, size_t way, size_t hop
 static void put_pieces(struct writer *writer, const struct route_option *option)
 {
     bool in_pieces = false;
-    for (size_t w = 0; w < option->way_count; w++)
-        in_pieces = in_pieces || (option->way[w].hop_count > 1 && option->chunk_bytes[w] > 0);
+    for (size_t w = 0; w < option->part_count; w++)
+        in_pieces = in_pieces || (option->part[w].hop_count > 1 && option->part[w].chunk_bytes > 0);
     if (in_pieces)
         put(writer,
             "; each hop waits for an event without time that the hop before records behind its "
             "piece; memory for %d pieces lies between",
-            SPLIT_AHEAD);
+            ROUTE_PIECES_AHEAD);
 }
 
 /* Both runtimes must know the host's memory that one fills and the other empties. */
 static void put_between_vendors(struct writer *writer, const struct route_option *option)
 {
-    const struct way *way = &option->way[0];
-    const struct move *first = &way->hop[0], *last = &way->hop[way->hop_count - 1];
-    if (way->hop_count < 2 || !is_gpu(writer->graph, first->from) ||
+    const struct route_part *part = &option->part[0];
+    const struct move *first = &part->hop[0], *last = &part->hop[part->hop_count - 1];
+    if (part->hop_count < 2 || !is_gpu(writer->graph, first->from) ||
         !is_gpu(writer->graph, last->to) ||
         !plan_ends_vendors_differ(writer->graph, first->from, last->to))
         return;
@@ -166,24 +167,22 @@ void plan_call_make(const struct graph *graph, const struct values *values, cons
     struct writer writer = {.graph = graph, .values = values, .shapes = shapes, .call = &call};
     call.text[0] = '\0';
     call.variables = (struct runtime_variables){0};
-    for (size_t w = 0; w < option->way_count; w++)
-        for (size_t i = 0; i < option->way[w].hop_count; i++) {
-            runtime_variables_mix(&writer.mix, graph, &option->way[w].hop[i]);
+    for (size_t w = 0; w < option->part_count; w++)
+        for (size_t i = 0; i < option->part[w].hop_count; i++) {
+            runtime_variables_mix(&writer.mix, graph, &option->part[w].hop[i]);
             writer.mix.shares =
-                writer.mix.shares ||
-                plan_way_kernels(option->way, option->way_count, option->way[w].hop[i].driver) +
-                        option->beside[w][i] >
-                    1;
+                writer.mix.shares || price_kernels(option, option->part[w].hop[i].driver) +
+                                             option->part[w].kernels_beside[i] >
+                                         1;
         }
-    for (size_t w = 0; w < option->way_count; w++) {
+    for (size_t w = 0; w < option->part_count; w++) {
         put(&writer, "%s", w > 0 ? "; at the same time " : "");
-        for (size_t i = 0; i < option->way[w].hop_count; i++) {
+        for (size_t i = 0; i < option->part[w].hop_count; i++) {
             put(&writer, "%s", i > 0 ? ", then " : "");
-            writer.kernels = (unsigned)(plan_way_kernels(option->way, option->way_count,
-                                                         option->way[w].hop[i].driver) +
-                                        option->beside[w][i]);
+            writer.kernels = (unsigned)(price_kernels(option, option->part[w].hop[i].driver) +
+                                        option->part[w].kernels_beside[i]);
             writer.has_stream = has_stream(option, w, i);
-            put_hop(&writer, &option->way[w].hop[i]);
+            put_hop(&writer, &option->part[w].hop[i]);
         }
     }
     put_pieces(&writer, option);

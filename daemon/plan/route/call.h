@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "cost/runtime_variables.h"
-#include "plan/route/answer.h"
+#include "plan/route/route.h"
 
 #define CALL_TEXT_SIZE 2048
 

@@ -1,142 +1,379 @@
 #include "plan/route/order.h"
 
-static bool is_direct(const struct route_option *option)
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cost/policy.h"
+#include "node/transfer.h"
+#include "plan/route/contention.h"
+#include "plan/route/price.h"
+
+#define HOPS        (ROUTE_PARTS_MAX * ROUTE_HOPS_MAX)
+#define METRICS_MAX 4
+
+/* ---- what an option rests on ---- */
+
+static enum source source_of(const struct move *move)
 {
-    return plan_route_answer_is_direct(option) && !option->is_guess;
+    if (move->rate != NULL)
+        return move->rate->source == VALUE_MEASURED    ? SOURCE_MEASURED
+               : move->rate->source == VALUE_PUBLISHED ? SOURCE_PUBLISHED
+                                                       : SOURCE_NOMINAL;
+    if (plan_move_is_back(move))
+        return move->most->source == VALUE_MEASURED ? SOURCE_REVERSE_DIRECTION : SOURCE_PUBLISHED;
+    return plan_move_is_engines(move) ? SOURCE_PUBLISHED : SOURCE_NOMINAL;
 }
 
-static double rate_of(const struct route_option *option)
+static bool has_flow(const struct set *set, place_id from, place_id to, const char *axes,
+                     double *ret_rate)
 {
-    return plan_split_rate(option->way, option->way_count);
+    for (size_t f = 0; f < set->flow_count; f++)
+        if (set->flow[f].from == from && set->flow[f].to == to &&
+            strcmp(set->flow[f].axes, axes) == 0) {
+            *ret_rate = set->flow[f].bytes_per_s;
+            return true;
+        }
+    return false;
 }
 
-static enum source source_of(const struct route_option *option)
+/* What more than two transfers with the host get while as many bytes come back. */
+static bool needs_back(const struct route_work *work, const struct order_group *group)
 {
-    return plan_source_of_ways(option->way, option->way_count);
+    return work->request.both && group->count > 2 &&
+           (group->metric == METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT ||
+            group->metric == METRIC_HOST_GPU_KERNEL_CONCURRENT);
 }
 
-/* Of two direct ways. */
-static bool is_better(const struct route_option *option, const struct route_option *found)
+static bool has_all(const struct route_work *work, const struct set *set,
+                    const struct order_group *group, double *ret_rate)
 {
-    if (option->is_known != found->is_known)
-        return option->is_known;
-    if (source_of(option) != source_of(found))
-        return source_of(option) < source_of(found);
-    return option->way[0].hop[0].by < found->way[0].hop[0].by;
+    double back;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct move *hop = group->hop[i];
+        const char *axes = hop->rate != NULL ? values_axes(work->snap->values, hop->rate) : NULL;
+        if (axes == NULL || !has_flow(set, hop->from, hop->to, axes, &ret_rate[i]) ||
+            (needs_back(work, group) && !has_flow(set, hop->to, hop->from, axes, &back)))
+            return false;
+    }
+    return true;
 }
 
-const struct route_option *plan_route_order_direct(const struct route_answer *answer)
+/* The smallest run with all of them; both directions of more than two where these are asked for.
+ * NULL none. */
+static const struct set *find_run(const struct route_work *work, const struct order_group *group,
+                                  double *ret_rate)
+{
+    const struct sets *sets = work->snap->sets;
+    for (size_t s = 0; sets != NULL && s < sets->count; s++) {
+        const struct set *set = &sets->item[s];
+        if (set->metric == group->metric && set->source == VALUE_MEASURED &&
+            set->flow_count >= group->count && has_all(work, set, group, ret_rate))
+            return set;
+    }
+    return NULL;
+}
+
+static enum metric run_metric(unsigned kind)
+{
+    return kind == TRANSFER_HOST_ENGINE   ? METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT
+           : kind == TRANSFER_HOST_KERNEL ? METRIC_HOST_GPU_KERNEL_CONCURRENT
+           : kind == TRANSFER_PEER_ENGINE ? METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT
+                                          : METRIC_GPU_GPU_KERNEL_CONCURRENT;
+}
+
+/* The hops by kind; how many kinds. */
+static size_t group_hops(const struct route_work *work, const struct route_option *option,
+                         struct order_group *ret)
+{
+    size_t groups = 0;
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++) {
+            const struct move *hop = &option->part[p].hop[i];
+            enum metric metric = run_metric(plan_move_kind(work->graph, hop));
+            size_t g = 0;
+            while (g < groups && ret[g].metric != metric)
+                g++;
+            if (g == groups)
+                ret[groups++] = (struct order_group){.metric = metric};
+            ret[g].hop[ret[g].count++] = hop;
+            ret[g].busy += price_part_rate(&option->part[p]) / price_hop_rate(hop);
+        }
+    return groups;
+}
+
+/* Both go from one gpu to the host, or from the host to one gpu. */
+static bool share_host_link(const struct graph *graph, const struct move *a, const struct move *b)
+{
+    bool a_in = graph_place(graph, a->from)->kind != PLACE_GPU,
+         b_in = graph_place(graph, b->from)->kind != PLACE_GPU,
+         a_out = graph_place(graph, a->to)->kind != PLACE_GPU,
+         b_out = graph_place(graph, b->to)->kind != PLACE_GPU;
+    return (a_in && b_in && a->to == b->to) || (a_out && b_out && a->from == b->from);
+}
+
+/* With a concurrent transfer over the same gpu's link to the host. */
+static size_t group_concurrent(const struct route_work *work, const struct order_group *group,
+                               struct order_group *ret)
+{
+    size_t pairs = 0;
+    double rate[2];
+    for (size_t i = 0; i < group->count; i++)
+        for (size_t k = 0; k < work->request.concurrent_count; k++) {
+            const struct order_group pair = {
+                .metric = group->metric, .hop = {group->hop[i], &work->concurrent[k]}, .count = 2};
+            if (share_host_link(work->graph, group->hop[i], &work->concurrent[k]) &&
+                find_run(work, &pair, rate) == NULL && pairs == 0)
+                ret[pairs++] = pair;
+        }
+    return pairs;
+}
+
+size_t order_missing(const struct route_work *work, const struct route_option *option,
+                     struct order_group *ret, size_t most)
+{
+    struct order_group group[TRANSFER_KINDS];
+    size_t groups = group_hops(work, option, group), missing = 0;
+    for (size_t g = 0; g < groups && !route_is_direct(option); g++) {
+        double rate[HOPS];
+        struct order_group beside;
+        if (missing < most && group[g].count > 1 && group[g].busy > 1 + POLICY_SAME &&
+            find_run(work, &group[g], rate) == NULL)
+            ret[missing++] = group[g];
+        if (missing < most && group_concurrent(work, &group[g], &beside) > 0)
+            ret[missing++] = beside;
+    }
+    return missing;
+}
+
+/* What hops got in the run of all of their kind. */
+static void find_run_rates(const struct route_work *work, struct route_option *option)
+{
+    struct order_group group[TRANSFER_KINDS];
+    size_t groups = group_hops(work, option, group);
+    for (size_t g = 0; g < groups; g++) {
+        double rate[HOPS];
+        size_t count = group[g].count, its = needs_back(work, &group[g]) ? 2 * count : count;
+        const struct set *run = count > 1 ? find_run(work, &group[g], rate) : NULL;
+        for (size_t p = 0, k = 0; run != NULL && p < option->part_count; p++)
+            for (size_t i = 0; i < option->part[p].hop_count && k < count; i++)
+                if (group[g].hop[k] == &option->part[p].hop[i]) {
+                    option->part[p].run_rate[i] = rate[k++];
+                    option->part[p].is_larger_run[i] = run->flow_count > its;
+                }
+    }
+}
+
+void order_begin(const struct route_work *work, struct route_option *option)
+{
+    struct order_group missing;
+    option->source = SOURCE_MEASURED;
+    option->knows_size = option->knows_both = true;
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++) {
+            const struct move *hop = &option->part[p].hop[i];
+            enum source its = source_of(hop);
+            option->source = its > option->source ? its : option->source;
+            option->part[p].run_rate[i] = INFINITY;
+            option->part[p].is_larger_run[i] = false;
+            option->knows_both = option->knows_both && (!work->request.both || hop->both != NULL ||
+                                                        hop->both_set != NULL);
+            option->knows_size = option->knows_size && option->part[p].pair[i] != NULL &&
+                                 (!route_is_direct(option) || plan_move_knows(hop, work->bytes));
+        }
+    option->is_together = order_missing(work, option, &missing, 1) == 0;
+    if (option->is_together && option->source == SOURCE_MEASURED)
+        find_run_rates(work, option);
+}
+
+bool route_is_measured(const struct route_option *option, double bytes)
+{
+    bool all = option->knows_both && option->is_together && !option->is_at_least;
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++) {
+            const struct move *hop = &option->part[p].hop[i];
+            double piece = price_piece(&option->part[p], bytes);
+            all = all && plan_move_knows(hop, piece) &&
+                  !plan_move_is_by_another(hop, option->part[p].share * bytes, piece) &&
+                  hop->rate != NULL && hop->rate->source == VALUE_MEASURED &&
+                  !hop->is_slowed_by_guess;
+        }
+    return all;
+}
+
+/* ---- which leads ---- */
+
+/* Of two direct options. */
+static bool is_better_known(const struct route_option *a, const struct route_option *b)
+{
+    if (a->knows_size != b->knows_size)
+        return a->knows_size;
+    if (a->source != b->source)
+        return a->source < b->source;
+    return a->part[0].hop[0].by < b->part[0].hop[0].by;
+}
+
+const struct route_option *order_reference(const struct route_answer *answer)
 {
     const struct route_option *found = NULL;
-    for (size_t i = 0; i < answer->count; i++) {
-        const struct route_option *option = &answer->option[i];
-        if (is_direct(option) && (found == NULL || is_better(option, found)))
-            found = option;
-    }
+    for (size_t i = 0; i < answer->count; i++)
+        if (route_is_direct(&answer->option[i]) &&
+            (found == NULL || is_better_known(&answer->option[i], found)))
+            found = &answer->option[i];
     return found;
 }
 
-unsigned plan_route_order_firsts(const struct route_answer *answer)
-{
-    unsigned firsts = 0;
-    for (size_t i = 0; i < answer->count; i++) {
-        const struct route_option *option = &answer->option[i];
-        bool is_first = plan_route_answer_is_direct(option) && option->is_known &&
-                        option->way[0].pair[0] != NULL;
-        firsts |= is_first ? 1U << option->way[0].hop[0].by : 0;
-    }
-    return firsts;
-}
-
-/* Of one that only links tell of, and whose engines may not fill these (node/engine_limit.h): a
- * kernel goes before it, as in Bind. */
+/* Links alone tell of it, and its engines may not fill these (node/engine_limit.h). */
 static bool is_doubtful_engine(const struct route_option *option)
 {
-    return option->way[0].hop[0].engine != NULL && option->way[0].hop[0].rate == NULL;
+    return option->part[0].hop[0].engine != NULL && option->part[0].hop[0].rate == NULL;
 }
 
-/* By copy engine the gpus stay free, and it is what one does by default. */
-double plan_route_order_worth(const struct route_option *option, const struct route_option *direct)
+/* A kernel of which less is known than what measurements reproduce: engines leave the gpus free. */
+static bool is_doubtful_kernel(const struct route_option *option)
 {
-    const struct move *hop = &option->way[0].hop[0];
-    bool is_unsure =
-        hop->is_like || hop->is_start_like || hop->is_slowed_by_guess || !option->knows_both;
-    return direct != NULL && hop->by == MOVE_KERNEL &&
-                   direct->way[0].hop[0].by == MOVE_COPY_ENGINE && is_unsure &&
-                   !is_doubtful_engine(direct)
-               ? 1 + ROUTE_DOUBT
-               : 1;
+    const struct move *hop = &option->part[0].hop[0];
+    return hop->by == MOVE_KERNEL &&
+           (hop->is_like || hop->is_start_like || hop->is_slowed_by_guess || !option->knows_both);
 }
 
-/* By rates and not by the times of that size: so that a few bytes more do not take less because
- * another option may lead from there on. */
-bool plan_route_order_may_lead(struct route_option *option, const struct route_option *direct)
+bool order_gains(const struct route_option *option, const struct route_option *reference,
+                 double time_ns, double reference_ns)
 {
-    bool is_one = plan_route_answer_is_direct(option);
-    option->is_evident =
-        plan_source_may_lead(option->way, option->way_count, option->is_together,
-                             direct != NULL && is_one ? source_of(direct) : SOURCE_NOMINAL);
-    option->is_clear =
-        option->is_evident &&
-        (is_direct(option) || (direct != NULL && !option->is_by_links && !option->is_guess &&
-                               ROUTE_WORTH * rate_of(option) > rate_of(direct)));
-    double worth = is_direct(option) ? plan_route_order_worth(option, direct) : 1 + ROUTE_DOUBT;
-    return option->is_clear && (worth == 1 || (direct != NULL && option->predicted.time_ns * worth <
-                                                                     direct->predicted.time_ns));
+    bool must = reference != NULL && option != reference &&
+                (!route_is_direct(option) ||
+                 (is_doubtful_kernel(option) && !is_doubtful_engine(reference) &&
+                  reference->part[0].hop[0].by == MOVE_COPY_ENGINE));
+    return !must || time_ns < reference_ns * (1 - POLICY_SIMILAR);
+}
+
+/* The option at the rates of the larger runs that have its transfers. */
+static void take_least(const struct route_work *work, struct route_option *least)
+{
+    bool is_slower = false;
+    for (size_t p = 0; p < least->part_count; p++)
+        for (size_t i = 0; i < least->part[p].hop_count; i++) {
+            struct move *hop = &least->part[p].hop[i];
+            double slower = least->part[p].is_larger_run[i]
+                                ? price_hop_rate(hop) / least->part[p].run_rate[i]
+                                : 1;
+            is_slower = is_slower || slower > 1;
+            hop->slowdown *= fmax(slower, 1);
+        }
+    if (is_slower)
+        price_shares(least, work->bytes);
+}
+
+void order_judge(const struct route_work *work, const struct route_option *reference,
+                 struct route_option *option)
+{
+    bool is_direct = route_is_direct(option);
+    struct route_option least = *option;
+    option->may_lead_at_all =
+        work->request.allow_unmeasured ||
+        (is_direct ? reference == NULL || option->source <= reference->source ||
+                         option->source == SOURCE_REVERSE_DIRECTION
+                   : option->source == SOURCE_MEASURED && option->is_together);
+    if (option->may_lead_at_all && !is_direct && reference != NULL) {
+        if (!work->request.allow_unmeasured)
+            take_least(work, &least);
+        option->may_lead_at_all = price_rate(reference) < price_rate(&least) * (1 - POLICY_SEVERAL);
+    }
+    option->may_lead = option->may_lead_at_all &&
+                       (reference == NULL || order_gains(option, reference, least.predicted.time_ns,
+                                                         reference->predicted.time_ns));
 }
 
 static size_t hops_of(const struct route_option *option)
 {
     size_t hops = 0;
-    for (size_t i = 0; i < option->way_count; i++)
-        hops += option->way[i].hop_count;
+    for (size_t p = 0; p < option->part_count; p++)
+        hops += option->part[p].hop_count;
     return hops;
 }
 
-/* What is known for this size first, then faster, then fewer hops, then copy engines, which leave
- * the gpus free. */
-static bool goes_before(const struct route_option *x, const struct route_option *y)
+int order_compare(const struct route_option *a, double a_ns, const struct route_option *b,
+                  double b_ns, double least_ns)
 {
-    if (x->is_known != y->is_known)
-        return x->is_known;
-    if (x->predicted.time_ns != y->predicted.time_ns)
-        return x->predicted.time_ns < y->predicted.time_ns;
-    if (hops_of(x) != hops_of(y))
-        return hops_of(x) < hops_of(y);
-    if (is_doubtful_engine(x) != is_doubtful_engine(y) &&
-        x->way[0].hop[0].by != y->way[0].hop[0].by)
-        return is_doubtful_engine(y);
-    return x->way[0].hop[0].by < y->way[0].hop[0].by;
+    bool a_same = a_ns <= least_ns * (1 + POLICY_SAME),
+         b_same = b_ns <= least_ns * (1 + POLICY_SAME);
+    if (!a_same || !b_same)
+        return a_ns < b_ns ? -1 : a_ns > b_ns;
+    if (hops_of(a) != hops_of(b))
+        return hops_of(a) < hops_of(b) ? -1 : 1;
+    enum move_by a_by = a->part[0].hop[0].by, b_by = b->part[0].hop[0].by;
+    if (a_by == b_by)
+        return a_ns < b_ns ? -1 : a_ns > b_ns;
+    const struct route_option *engine = a_by == MOVE_COPY_ENGINE ? a : b;
+    return (engine == a) != is_doubtful_engine(engine) ? -1 : 1;
 }
 
-/* Of those that are there from there on. One that may lead, if any may, is the first of all. */
-static size_t first_of(const struct route_answer *answer, size_t from, const bool *may_lead)
+static void add_name(enum metric metric, const char **names, size_t *count)
 {
-    size_t first = from;
-    for (size_t i = from + 1; i < answer->count; i++) {
-        const struct route_option *option = &answer->option[i], *best = &answer->option[first];
-        bool leads =
-            from == 0 && option->is_known == best->is_known && may_lead[i] != may_lead[first];
-        if (leads ? may_lead[i] : goes_before(option, best))
-            first = i;
-    }
-    return first;
+    const char *name = metric_info(metric)->name;
+    for (size_t i = 0; i < *count; i++)
+        if (names[i] == name)
+            return;
+    if (*count < METRICS_MAX)
+        names[(*count)++] = name;
 }
 
-/* There are few, and they are large: each is moved once at most. */
-void plan_route_order(struct route_answer *answer)
+static void write_command(const struct route_work *work, const struct route_option *option,
+                          char text[ROUTE_COMMAND_SIZE])
 {
-    const struct route_option *direct = plan_route_order_direct(answer);
-    bool may_lead[ROUTE_OPTIONS_MAX];
+    const char *names[METRICS_MAX];
+    struct order_group missing[METRICS_MAX];
+    size_t named = 0, groups = order_missing(work, option, missing, METRICS_MAX);
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++)
+            if (source_of(&option->part[p].hop[i]) >= SOURCE_PUBLISHED)
+                add_name(plan_move_metric(work->graph, &option->part[p].hop[i]), names, &named);
+    for (size_t g = 0; g < groups; g++)
+        add_name(missing[g].metric, names, &named);
+    int used = snprintf(text, ROUTE_COMMAND_SIZE, "%s", named == 0 ? "" : "berth probe");
+    if (groups > 0)
+        used += snprintf(text + used, ROUTE_COMMAND_SIZE - (size_t)used, " --full");
+    for (size_t i = 0; i < named && used < ROUTE_COMMAND_SIZE; i++)
+        used += snprintf(text + used, ROUTE_COMMAND_SIZE - (size_t)used, " %s", names[i]);
+}
+
+static bool goes_before(const struct route_option *a, const struct route_option *b, bool leads,
+                        double least_ns)
+{
+    if (leads && a->may_lead != b->may_lead)
+        return a->may_lead;
+    if (a->knows_size != b->knows_size)
+        return a->knows_size;
+    return order_compare(a, a->predicted.time_ns, b, b->predicted.time_ns, leads ? least_ns : 0) <
+           0;
+}
+
+void order_options(const struct route_work *work)
+{
+    struct route_answer *answer = work->answer;
+    double least_ns = INFINITY;
+    bool is_known = false;
     for (size_t i = 0; i < answer->count; i++)
-        may_lead[i] = answer->option[i].may_lead =
-            plan_route_order_may_lead(&answer->option[i], direct);
+        is_known = is_known || (answer->option[i].may_lead && answer->option[i].knows_size);
+    for (size_t i = 0; i < answer->count; i++)
+        if (answer->option[i].may_lead && answer->option[i].knows_size == is_known)
+            least_ns = fmin(least_ns, answer->option[i].predicted.time_ns);
+    /* there are few, and they are large: each is moved once at most */
     for (size_t i = 0; i + 1 < answer->count; i++) {
-        size_t first = first_of(answer, i, may_lead);
+        size_t first = i;
+        for (size_t k = i + 1; k < answer->count; k++)
+            if (goes_before(&answer->option[k], &answer->option[first], i == 0, least_ns))
+                first = k;
         if (first != i) {
             struct route_option option = answer->option[i];
             answer->option[i] = answer->option[first];
             answer->option[first] = option;
         }
+    }
+    for (size_t i = 1; i < answer->count; i++) {
+        struct route_option *option = &answer->option[i];
+        bool is_evident = option->source == SOURCE_MEASURED && option->is_together;
+        if (option->predicted.time_ns < answer->option[0].predicted.time_ns)
+            write_command(work, is_evident ? &answer->option[0] : option, option->worth_measuring);
     }
 }

@@ -1,33 +1,52 @@
 /**
- * Which of an answer's options goes first, and in what order the others follow. Route's own
- * (plan/route/route.c), while it makes an answer.
+ * What an option of Route rests on, and which option leads: the one place of that rule.
  *
- * Each option is judged by itself, against one direct way that every request for the same transfer
- * has in common: so that what is allowed besides, gpus or kernels, never makes what leads take
- * longer.
+ * Evidence decides order. Measured goes before published, and that before what links are said to
+ * carry. An option of several transfers leads only if all of them were measured, and those of one
+ * kind together, unless they would keep up even if they took turns; and if it gains POLICY_SEVERAL
+ * over one transfer for very many bytes and POLICY_SIMILAR for these. A larger run that has all of
+ * them counts, too, if it leads even at the rates that they got there: fewer transfers are never
+ * slower. A request may lift all of that but the gains. Of times that differ by less than
+ * POLICY_SAME the simpler option leads.
+ *
+ * Each option is judged by itself, against one direct one that every request for the same transfer
+ * has in common: so that what is allowed besides never makes it take longer. Pure; any thread.
  */
 #pragma once
-#include "plan/route/answer.h"
+#include "plan/route/work.h"
 
-/* The direct way that others are compared with: that of which something is known for such a size,
- * of which more is known (plan/route/source.h), by copy engine. NULL: none but a guess. */
-const struct route_option *plan_route_order_direct(const struct route_answer *answer);
+/* What a new option rests on. */
+void order_begin(const struct route_work *work, struct route_option *option);
 
-/* By which mechanisms there is a direct way of which something is known for such a size, a bit for
- * each: what other ways may be taken beside. */
-unsigned plan_route_order_firsts(const struct route_answer *answer);
+/* The direct option that others are compared with: such a size is known, then its source, then the
+ * copy engine. NULL none. */
+const struct route_option *order_reference(const struct route_answer *answer);
 
-/* How many times as long as a direct way, as that which it is compared with must take: 1 +
- * ROUTE_DOUBT of a kernel beside an engine where its time rests on what was measured of other pairs
- * or not at all; else 1. */
-double plan_route_order_worth(const struct route_option *option, const struct route_option *direct);
+/* Whether a priced option may lead. */
+void order_judge(const struct route_work *work, const struct route_option *reference,
+                 struct route_option *option);
 
-/* Whether an option may go first: what it rests on lets it (is_evident, which this finds), and it
- * is a direct way that is no guess and, by kernel, better by plan_route_order_worth; or what takes
- * several transfers, if it is better than the direct way that it is compared with by ROUTE_WORTH
- * for very many bytes (is_clear, which this finds), and by ROUTE_DOUBT for these. Both options are
- * priced. direct is of that answer. */
-bool plan_route_order_may_lead(struct route_option *option, const struct route_option *direct);
+/* An option that may lead at all and takes time_ns for some size, where the reference takes
+ * reference_ns: whether it gains enough. */
+bool order_gains(const struct route_option *option, const struct route_option *reference,
+                 double time_ns, double reference_ns);
 
-/* By what is known, and then by time; first what may lead. */
-void plan_route_order(struct route_answer *answer);
+/* Which of two options that both may lead and take so long does: negative the first. least_ns: the
+ * least of all. */
+int order_compare(const struct route_option *a, double a_ns, const struct route_option *b,
+                  double b_ns, double least_ns);
+
+/* All options, the leading one first, with the commands that measure what is missing. */
+void order_options(const struct route_work *work);
+
+/* Transfers of an option that share something and were not measured together. */
+struct order_group {
+    enum metric metric; /* of such runs */
+    const struct move *hop[ROUTE_PARTS_MAX * ROUTE_HOPS_MAX];
+    size_t count;
+    double busy; /* the part of the time that they took if they took turns */
+};
+
+/* The groups that keep an option from being measured together; how many, at most most. */
+size_t order_missing(const struct route_work *work, const struct route_option *option,
+                     struct order_group *ret, size_t most);

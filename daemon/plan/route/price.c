@@ -1,307 +1,353 @@
 #include "plan/route/price.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "cost/ends.h"
-#include "node/reasons.h"
-#include "plan/route/links_time.h"
+/* Newton's method: times are nearly straight lines over bytes. Parts end together to a thousandth
+ * of the time. */
+#define STEPS  8
+#define ENOUGH 0.001
 
-#define SHARED_ROUNDS 8    /* until shares are off by less than 0.1 % */
-#define SAME          1e-9 /* times as long: such a difference is the numbers' */
+static double chunk_of(size_t k) { return (double)((int64_t)PAIRS_CHUNK_LEAST << k); }
 
-/* ---- the time of one option ---- */
-
-/* Whether so few bytes are moved that starting them matters, of which nothing is known. */
-static bool lacks_start(const struct route_option *option, double bytes)
+double price_hop_rate(const struct move *hop)
 {
-    for (size_t w = 0; w < option->way_count; w++)
-        for (size_t i = 0; i < option->way[w].hop_count; i++) {
-            const struct move *hop = &option->way[w].hop[i];
-            double piece = plan_route_answer_piece(option, w, bytes);
-            bool counts_as_more = hop->rate != NULL && !plan_route_answer_is_direct(option);
-            if (option->is_by_links ? piece < MOVE_LARGE_BYTES
-                                    : plan_move_lacks_start(hop, piece) && !counts_as_more)
+    return (hop->curve != NULL ? curve_wmax_bytes_per_s(hop->curve) : hop->bytes_per_s) /
+           hop->slowdown;
+}
+
+double price_part_rate(const struct route_part *part)
+{
+    double rate = INFINITY;
+    for (size_t i = 0; i < part->hop_count; i++)
+        rate = fmin(rate, price_hop_rate(&part->hop[i]));
+    return rate;
+}
+
+double price_rate(const struct route_option *option)
+{
+    double rate = 0;
+    for (size_t p = 0; p < option->part_count; p++)
+        rate += price_part_rate(&option->part[p]);
+    return rate;
+}
+
+double price_piece(const struct route_part *part, double bytes)
+{
+    double all = part->share * bytes;
+    return part->chunk_bytes > 0 && part->chunk_bytes < all ? part->chunk_bytes : all;
+}
+
+size_t price_kernels(const struct route_option *option, place_id gpu)
+{
+    size_t kernels = 0;
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++)
+            kernels +=
+                option->part[p].hop[i].by == MOVE_KERNEL && option->part[p].hop[i].driver == gpu;
+    return kernels;
+}
+
+bool price_is_enough(const struct route_option *option, double bytes)
+{
+    for (size_t p = 0; p < option->part_count && option->part_count > 1; p++)
+        if (option->part[p].share * bytes < PRICE_LEAST_PART)
+            return false;
+    return true;
+}
+
+/* ---- one part ---- */
+
+/* Of a hop that is queued: bytes move as slowly as the hop is, what starts them takes no longer. */
+static double queued_ns(const struct route_part *part, size_t hop, size_t k)
+{
+    const struct pair *pair = part->pair[hop];
+    if (pair == NULL)
+        return plan_move_queued_ns(&part->hop[hop], chunk_of(k));
+    return pair->queued_ns[k] +
+           fmax(pair->queued_ns[k] - pair->start_ns, 0) * (part->hop[hop].slowdown - 1);
+}
+
+static double chain_ns(const struct route_part *part, size_t hop)
+{
+    return part->pair[hop] != NULL ? part->pair[hop]->chain_ns : 0;
+}
+
+/* What the first piece of a hop takes beyond a queued one: what its caller sees, or waiting for the
+ * end of the hop before. */
+static double more_ns(const struct route_part *part, size_t hop)
+{
+    const struct pair *pair = part->pair[hop];
+    if (pair != NULL)
+        return hop == 0 ? pair->more_ns : pair->behind_more_ns;
+    const struct move *move = &part->hop[hop];
+    return isnan(move->t0_call_ns) ? 0 : fmax(move->t0_call_ns - plan_move_start_ns(move), 0);
+}
+
+/* Half of what a call takes more than a queued transfer, for each hop that waits for the one before
+ * and of which nobody measured that: an engine looks for such an end now and then, as much sooner
+ * or later than counted. */
+static double late_ns(const struct route_part *part)
+{
+    double ns = 0;
+    for (size_t i = 1; i < part->hop_count; i++) {
+        const struct move *hop = &part->hop[i];
+        if (isnan(hop->t0_behind_ns) && !isnan(hop->t0_call_ns))
+            ns += fmax(hop->t0_call_ns - plan_move_start_ns(hop), 0) / 2;
+    }
+    return ns;
+}
+
+void price_begin(const struct route_part *part, bool is_direct, struct price_pipe *pipe)
+{
+    pipe->part = part;
+    pipe->rate = price_part_rate(part);
+    pipe->least_bytes = pipe->begin_ns = pipe->launch_ns = 0;
+    /* as seeing one more stream's end was measured to take, else a call's time */
+    const struct move *last = &part->hop[part->hop_count - 1];
+    pipe->end_ns = !isnan(last->t0_end_ns)    ? last->t0_end_ns
+                   : !isnan(last->t0_call_ns) ? last->t0_call_ns
+                                              : 0;
+    pipe->late_ns = late_ns(part);
+    pipe->least_chunk = part->hop_count > 1 && !part->in_one_piece ? 0 : PAIRS_CHUNKS;
+    for (size_t i = 0; i < part->hop_count; i++) {
+        const struct pair *pair = part->pair[i];
+        size_t least = 0;
+        while (pair == NULL && chunk_of(least) < MOVE_LARGE_BYTES)
+            least++; /* nothing says what starting smaller pieces costs */
+        least = pair != NULL ? pair->least_chunk : least;
+        pipe->least_chunk = least > pipe->least_chunk ? least : pipe->least_chunk;
+        pipe->begin_ns += more_ns(part, i);
+        if (pair != NULL) {
+            pipe->launch_ns += i == 0 ? pair->launch_ns : pair->behind_launch_ns;
+            pipe->least_bytes = fmax(pipe->least_bytes, is_direct ? 0 : pair->least_bytes);
+        }
+    }
+    for (size_t k = pipe->least_chunk; k < PAIRS_CHUNKS; k++) {
+        pipe->first_ns[k] = pipe->begin_ns;
+        pipe->each_ns[k] = pipe->launch_ns;
+        for (size_t i = 0; i < part->hop_count; i++) {
+            double one_ns = queued_ns(part, i, k);
+            pipe->first_ns[k] += one_ns;
+            double each_ns = one_ns + chain_ns(part, i);
+            pipe->each_ns[k] = each_ns > pipe->each_ns[k] ? each_ns : pipe->each_ns[k];
+        }
+    }
+}
+
+/* In pieces of the best size, or in one. behind_ns: what each piece costs the parts behind, which
+ * counts for the choice only. */
+static double part_time_ns(const struct price_pipe *pipe, double bytes, double behind_ns,
+                           double *ret_chunk)
+{
+    double best_ns = pipe->begin_ns, all = fmax(bytes, pipe->least_bytes);
+    size_t best = PAIRS_CHUNKS;
+    for (size_t i = 0; i < pipe->part->hop_count; i++)
+        best_ns += plan_move_queued_ns(&pipe->part->hop[i], all);
+    for (size_t k = pipe->least_chunk; k < PAIRS_CHUNKS && chunk_of(k) < all; k++) {
+        double time_ns =
+            pipe->first_ns[k] + (all / chunk_of(k) - 1) * (pipe->each_ns[k] + behind_ns);
+        if (time_ns < best_ns) {
+            best_ns = time_ns;
+            best = k;
+        }
+    }
+    *ret_chunk = best < PAIRS_CHUNKS ? chunk_of(best) : 0;
+    return best < PAIRS_CHUNKS ? best_ns - (all / chunk_of(best) - 1) * behind_ns : best_ns;
+}
+
+/* ---- parts together ---- */
+
+/* Parts with their bytes, in the order in which one thread begins them. */
+struct shares {
+    double rate, waiting_ns;
+    double bytes[ROUTE_PARTS_MAX], chunk[ROUTE_PARTS_MAX], before_ns[ROUTE_PARTS_MAX],
+        end_ns[ROUTE_PARTS_MAX];
+};
+
+/* When each part ends; when the last does. */
+static double end_all(const struct price_pipe *const *pipe, size_t count, struct shares *shares)
+{
+    double before_ns = 0, last_ns = 0, behind = shares->rate;
+    for (size_t p = 0; p < count; p++) {
+        behind -= pipe[p]->rate;
+        shares->before_ns[p] = before_ns;
+        shares->end_ns[p] = before_ns + part_time_ns(pipe[p], shares->bytes[p],
+                                                     pipe[p]->launch_ns * behind / pipe[p]->rate,
+                                                     &shares->chunk[p]);
+        before_ns += pipe[p]->launch_ns *
+                     (shares->chunk[p] > 0 ? ceil(shares->bytes[p] / shares->chunk[p]) : 1);
+        last_ns = shares->end_ns[p] > last_ns ? shares->end_ns[p] : last_ns;
+    }
+    return last_ns;
+}
+
+static double find_shares(const struct price_pipe *const *pipe, size_t count, double bytes,
+                          struct shares *ret)
+{
+    struct shares shares = {.rate = 0};
+    double best_ns = INFINITY, late_ns = 0;
+    for (size_t p = 0; p < count; p++)
+        shares.rate += pipe[p]->rate;
+    for (size_t p = 0; p < count; p++) {
+        shares.bytes[p] = bytes * pipe[p]->rate / shares.rate;
+        shares.waiting_ns += p > 0 ? pipe[p]->end_ns : 0;
+        late_ns = fmax(late_ns, count > 1 ? pipe[p]->late_ns : 0);
+    }
+    shares.waiting_ns += late_ns;
+    *ret = shares;
+    for (int step = 0; step <= (count > 1 ? STEPS : 0); step++) {
+        double last_ns = end_all(pipe, count, &shares), mean_ns = 0, apart_ns = 0, total = 0;
+        for (size_t p = 0; p < count; p++)
+            mean_ns += shares.end_ns[p] * pipe[p]->rate / shares.rate;
+        for (size_t p = 0; p < count; p++)
+            apart_ns = fmax(apart_ns, fabs(shares.end_ns[p] - mean_ns));
+        /* a piece more or less may be worth more than that all end together */
+        if (last_ns < best_ns)
+            *ret = shares;
+        best_ns = fmin(best_ns, last_ns);
+        if (apart_ns < ENOUGH * mean_ns)
+            break;
+        for (size_t p = 0; p < count; p++) {
+            shares.bytes[p] =
+                fmax(shares.bytes[p] + (mean_ns - shares.end_ns[p]) * 1e-9 * pipe[p]->rate, 1);
+            total += shares.bytes[p];
+        }
+        for (size_t p = 0; p < count; p++)
+            shares.bytes[p] *= bytes / total;
+    }
+    return best_ns + shares.waiting_ns;
+}
+
+double price_time_ns(const struct price_pipe *const *pipe, size_t count, double bytes)
+{
+    struct shares shares;
+    return find_shares(pipe, count, bytes, &shares);
+}
+
+/* An option's parts. */
+struct pipes {
+    struct price_pipe own[ROUTE_PARTS_MAX];
+    const struct price_pipe *pipe[ROUTE_PARTS_MAX];
+};
+
+/* Finds shares and pieces; gives the time. */
+static double share_out(struct route_option *option, double bytes, struct pipes *ret_pipes,
+                        struct shares *ret)
+{
+    for (size_t p = 0; p < option->part_count; p++) {
+        price_begin(&option->part[p], route_is_direct(option), &ret_pipes->own[p]);
+        ret_pipes->pipe[p] = &ret_pipes->own[p];
+    }
+    double time_ns = find_shares(ret_pipes->pipe, option->part_count, bytes, ret);
+    for (size_t p = 0; p < option->part_count; p++) {
+        option->part[p].share = ret->bytes[p] / bytes;
+        option->part[p].chunk_bytes = ret->chunk[p];
+    }
+    return time_ns;
+}
+
+void price_shares(struct route_option *option, double bytes)
+{
+    struct pipes pipes;
+    struct shares shares;
+    option->predicted.time_ns = share_out(option, bytes, &pipes, &shares);
+}
+
+/* ---- intervals ---- */
+
+static struct prediction plus(struct prediction a, double times, struct prediction b)
+{
+    return (struct prediction){a.time_ns + times * b.time_ns, a.low_ns + times * b.low_ns,
+                               a.high_ns + times * b.high_ns};
+}
+
+/* A hop's first piece, begun when the one before has ended, for which it really waits: of a kernel
+ * as measured; else a call's time, give or take what that is more than waiting for what is past. */
+static struct prediction first_behind(const struct route_part *part, size_t hop, double bytes,
+                                      const struct prediction *queued)
+{
+    const struct move *move = &part->hop[hop];
+    if (part->pair[hop] != NULL && !isnan(move->t0_behind_ns)) {
+        double time_ns = queued->time_ns + more_ns(part, hop),
+               half_ns =
+                   hypot(queued->high_ns - queued->time_ns, plan_move_call_half_ns(move, bytes));
+        return (struct prediction){time_ns, time_ns - half_ns, time_ns + half_ns};
+    }
+    struct prediction called = plan_move_called(move, bytes);
+    double doubt_ns = fmax(called.time_ns - queued->time_ns - chain_ns(part, hop), 0);
+    return (struct prediction){called.time_ns, called.low_ns - doubt_ns, called.high_ns + doubt_ns};
+}
+
+/* As part_time_ns has it. */
+static struct prediction predict_part(const struct price_pipe *pipe, double bytes, double chunk)
+{
+    const struct route_part *part = pipe->part;
+    double all = fmax(bytes, pipe->least_bytes), piece = chunk > 0 ? fmin(chunk, all) : all;
+    struct prediction first = plan_move_called(&part->hop[0], piece), slowest = {0, 0, 0};
+    for (size_t i = 0; i < part->hop_count; i++) {
+        struct prediction one = plan_move_queued(&part->hop[i], piece);
+        if (i > 0)
+            first = plus(first, 1, first_behind(part, i, piece, &one));
+        double chained_ns = chain_ns(part, i);
+        one = plus(one, 1, (struct prediction){chained_ns, chained_ns, chained_ns});
+        slowest = one.time_ns > slowest.time_ns ? one : slowest;
+    }
+    if (slowest.time_ns < pipe->launch_ns)
+        slowest = (struct prediction){pipe->launch_ns, pipe->launch_ns, pipe->launch_ns};
+    return plus(first, all / piece - 1, slowest);
+}
+
+/* Whether so few bytes are moved that starting them matters, of which nothing is known; but what
+ * counts as more bytes that are known is no such. */
+static bool is_at_least(const struct route_option *option, double bytes)
+{
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++) {
+            const struct move *hop = &option->part[p].hop[i];
+            bool counts_as_more = hop->rate != NULL && !route_is_direct(option);
+            if (plan_move_is_ceiling(hop) ||
+                (!counts_as_more &&
+                 plan_move_lacks_start(hop, price_piece(&option->part[p], bytes))))
                 return true;
         }
     return false;
 }
 
-static bool has_ceiling(const struct route_option *option)
+/* Nobody measured whether kernels that share a gpu get all that they get alone. */
+static bool shares_gpu(const struct route_option *option)
 {
-    for (size_t w = 0; w < option->way_count; w++)
-        for (size_t i = 0; i < option->way[w].hop_count; i++)
-            if (plan_move_is_ceiling(&option->way[w].hop[i]))
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++) {
+            const struct route_part *part = &option->part[p];
+            if (part->hop[i].by == MOVE_KERNEL &&
+                (part->kernels_beside[i] > 0 ||
+                 (!option->is_together && price_kernels(option, part->hop[i].driver) > 1)))
                 return true;
+        }
     return false;
 }
 
-void plan_route_price(struct route_option *option, double bytes)
+void price_option(struct route_option *option, double bytes)
 {
-    option->predicted = option->is_by_links ? plan_links_time(option->way, option->way_count, bytes,
-                                                              option->share, option->chunk_bytes)
-                                            : plan_split_time(option->way, option->way_count, bytes,
-                                                              option->share, option->chunk_bytes);
-    option->lacks_start = lacks_start(option, bytes);
-    option->is_at_least = option->lacks_start || has_ceiling(option);
-    if (!option->knows_both || option->is_at_least)
-        option->predicted.low_ns = option->predicted.high_ns = NAN;
+    struct pipes pipes;
+    struct shares shares;
+    struct prediction all = {0, 0, 0};
+    (void)share_out(option, bytes, &pipes, &shares);
+    for (size_t p = 0; p < option->part_count; p++) {
+        struct prediction one = predict_part(pipes.pipe[p], shares.bytes[p], shares.chunk[p]);
+        double more = shares.before_ns[p] + shares.waiting_ns; /* as long as that is, as unsure */
+        all.time_ns = fmax(all.time_ns, one.time_ns + more);
+        all.low_ns = fmax(all.low_ns, one.time_ns + more - hypot(one.time_ns - one.low_ns, more));
+        double high_ns = one.time_ns + more + hypot(one.high_ns - one.time_ns, more);
+        all.high_ns = high_ns > all.high_ns || isnan(high_ns) ? high_ns : all.high_ns;
+    }
+    all.low_ns *= option->soonest;
+    all.high_ns *= option->latest;
+    option->is_at_least = is_at_least(option, bytes);
+    if (isnan(all.high_ns) || !option->knows_both || option->is_at_least || shares_gpu(option))
+        all.low_ns = all.high_ns = NAN;
     if (option->is_at_least)
-        option->predicted.low_ns = option->predicted.time_ns;
-}
-
-/* ---- what moves meanwhile ---- */
-
-enum berth_code plan_route_price_meanwhile(struct route_work *work, struct berth_err *err)
-{
-    const struct route_request *request = &work->request;
-    const struct graph *graph = work->snap->graph;
-    if (request->meanwhile_count > ROUTE_CONCURRENT_MAX)
-        return err_invalid(err, "concurrent", "at most %d transfers are weighed",
-                           ROUTE_CONCURRENT_MAX);
-    for (size_t i = 0; i < request->meanwhile_count; i++) {
-        const struct route_transfer *other = &request->meanwhile[i];
-        struct move *move = &work->meanwhile[i], kernel;
-        char named[32];
-        snprintf(named, sizeof named, "concurrent[%zu]", i);
-        for (int end = 0; end < 2; end++) {
-            const struct place *place = graph_place(graph, end == 0 ? other->from : other->to);
-            if (place->kind != PLACE_GPU && place->kind != PLACE_NUMA)
-                return err_invalid(err, named, "%s is no memory: a gpu or a NUMA node is",
-                                   place->name);
-        }
-        enum berth_code code =
-            plan_ends_check_answers(work->snap, request->allowed, other->from, err);
-        if (code == BERTH_OK)
-            code = plan_ends_check_answers(work->snap, request->allowed, other->to, err);
-        if (code == BERTH_OK && other->from == other->to)
-            code = err_invalid(err, named, "the bytes are in %s already",
-                               graph_place(graph, other->from)->name);
-        if (code == BERTH_OK)
-            code = plan_ends_check_room(graph, other->from, other->bytes, err);
-        if (code == BERTH_OK)
-            code = plan_ends_check_room(graph, other->to, other->bytes, err);
-        if (code != BERTH_OK)
-            return code;
-        const struct plan_pairs *pairs = work->ends.pairs;
-        bool engine =
-            plan_pairs_move(work->snap, pairs, other->from, other->to, MOVE_COPY_ENGINE, move);
-        bool by_kernel =
-            plan_pairs_move(work->snap, pairs, other->from, other->to, MOVE_KERNEL, &kernel);
-        if (!engine && !by_kernel)
-            return err_invalid(err, named, "nothing is known of a transfer from %s to %s",
-                               graph_place(graph, other->from)->name,
-                               graph_place(graph, other->to)->name);
-        double bytes = (double)other->bytes;
-        bool may = by_kernel && !plan_pairs_is_guess(pairs, other->from, other->to, MOVE_KERNEL) &&
-                   (kernel.rate != NULL || move->rate != NULL || plan_move_is_own(&kernel));
-        if (may && (!engine || plan_move_queued(&kernel, bytes).time_ns <
-                                   plan_move_queued(move, bytes).time_ns))
-            *move = kernel;
-    }
-    return BERTH_OK;
-}
-
-/* How many times as long a hop, begun launch_ns later, takes beside what moves meanwhile over the
- * same lanes, which carry what was seen to go over them and not what they are said to; 1 where that
- * is not known. */
-static double crowded(const struct route_work *work, const struct pair *pair, double rate,
-                      double bytes, double launch_ns)
-{
-    double slower = 1;
-    for (size_t w = 0; pair != NULL && w < LANES_WORDS; w++)
-        for (uint64_t bits = pair->lanes->bit[w]; bits != 0; bits &= bits - 1) {
-            double lane = plan_pairs_lane(work->ends.pairs, 64 * w + (size_t)__builtin_ctzll(bits)),
-                   others = 0, their_bytes = 0, users = 1;
-            for (size_t i = 0; i < work->request.meanwhile_count; i++) {
-                const struct move *move = &work->meanwhile[i];
-                const struct pair *other =
-                    plan_pairs_find(work->ends.pairs, move->from, move->to, move->by);
-                double left = (double)work->request.meanwhile[i].bytes -
-                              plan_way_hop_rate(move) * launch_ns / 1e9;
-                if (other == NULL || (other->lanes->bit[w] & bits & -bits) == 0 || left <= 0)
-                    continue;
-                others += plan_way_hop_rate(move);
-                their_bytes += left;
-                users++;
-            }
-            if (rate + others <= lane)
-                continue;
-            /* All that goes over it, or its fair share, or what the others leave. */
-            double least = fmin((bytes + their_bytes) / lane, users * bytes / lane);
-            slower = fmax(slower, fmin(least, others < lane ? bytes / (lane - others) : INFINITY) *
-                                      rate / bytes);
-        }
-    return slower;
-}
-
-/* How many kernels of what moves meanwhile run on the gpu of that hop, if that is a kernel, too. */
-static size_t kernels_beside(const struct route_work *work, const struct move *hop)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < work->request.meanwhile_count; i++)
-        count += hop->by == MOVE_KERNEL && work->meanwhile[i].by == MOVE_KERNEL &&
-                 work->meanwhile[i].driver == hop->driver;
-    return count;
-}
-
-/* How many times as long it takes at most beside them: as if each were held up by its part of the
- * blocks alone, until one has ended. */
-static double at_their_part(const struct route_work *work, const struct move *hop, double alone_ns)
-{
-    double slower = 1;
-    for (size_t i = 0; i < work->request.meanwhile_count; i++) {
-        const struct move *move = &work->meanwhile[i];
-        if (hop->by == MOVE_KERNEL && move->by == MOVE_KERNEL && move->driver == hop->driver)
-            slower += fmin(1, plan_move_queued_ns(move, (double)work->request.meanwhile[i].bytes) /
-                                  alone_ns);
-    }
-    return slower;
-}
-
-/* How many times as long a kernel takes because so many share its gpu that their parts count as too
- * small to fill a link. */
-static double too_small(const struct route_work *work, const struct route_option *option,
-                        const struct move *hop)
-{
-    size_t kernels = hop->by == MOVE_KERNEL
-                         ? plan_way_kernels(option->way, option->way_count, hop->driver) +
-                               kernels_beside(work, hop)
-                         : 0;
-    return fmax((double)kernels / WAY_KERNELS_MAX, 1);
-}
-
-static bool is_mixed(const struct route_work *work, const struct move *hop)
-{
-    for (size_t i = 0; i < work->request.meanwhile_count; i++)
-        if (work->meanwhile[i].by != hop->by)
-            return true;
-    return false;
-}
-
-/* The flows of an option's hops, and each as it is alone; how many. Those of a way move as fast as
- * the slowest of them where its pieces follow each other. In one piece each begins when the one
- * before has ended, and shares nothing with it, unless as much comes back: then the last hop there
- * is the first one back, and all are used at once. */
-static size_t add_hops(const struct route_work *work, const struct route_option *option,
-                       double launch_ns, bool comes_back, struct move *alone,
-                       struct step_flow *flows)
-{
-    size_t count = 0;
-    for (size_t w = 0; w < option->way_count; w++) {
-        const struct way *way = &option->way[w];
-        bool at_once = option->chunk_bytes[w] > 0 || comes_back;
-        double begin_ns = launch_ns, bytes = option->share[w] * work->ends.bytes;
-        for (size_t i = 0; i < way->hop_count; i++, count++) {
-            alone[count] = way->hop[i];
-            if (at_once)
-                alone[count].slowdown *=
-                    fmax(plan_way_hop_rate(&way->hop[i]) / plan_way_rate(way), 1);
-            flows[count] =
-                (struct step_flow){.move = &alone[count], .bytes = bytes, .begin_ns = begin_ns};
-            begin_ns += at_once ? 0 : plan_move_queued_ns(&alone[count], bytes);
-        }
-    }
-    return count;
-}
-
-/* With the shares that it has; then it has those that the hops' new rates give. */
-static enum berth_code price_once(struct route_work *work, struct route_option *option,
-                                  struct berth_err *err)
-{
-    const struct route_request *request = &work->request;
-    struct step_flow flows[STEP_FLOWS_MAX];
-    struct move *hop[ROUTE_WAYS_MAX * WAY_HOPS_MAX], alone[ROUTE_WAYS_MAX * WAY_HOPS_MAX],
-        back[ROUTE_WAYS_MAX * WAY_HOPS_MAX];
-    const struct pair *pair[ROUTE_WAYS_MAX * WAY_HOPS_MAX];
-    size_t own = 0;
-    /* what moves meanwhile is there when this is called */
-    double launch_ns =
-        request->meanwhile_count > 0 ? plan_step_launch_ns(&option->way[0].hop[0]) : 0;
-    for (size_t w = 0; w < option->way_count; w++)
-        for (size_t i = 0; i < option->way[w].hop_count; i++, own++) {
-            hop[own] = &option->way[w].hop[i];
-            option->beside[w][i] = (uint8_t)kernels_beside(work, hop[own]);
-            pair[own] = option->way[w].pair[i];
-        }
-    /* elsewhere the ways have what both directions share already */
-    bool comes_back = option->is_by_links && request->both &&
-                      2 * own + request->meanwhile_count <= STEP_FLOWS_MAX;
-    size_t count = add_hops(work, option, launch_ns, comes_back, alone, flows);
-    for (size_t i = 0; i < request->meanwhile_count; i++)
-        flows[count++] = (struct step_flow){.move = &work->meanwhile[i],
-                                            .bytes = (double)request->meanwhile[i].bytes};
-    for (size_t i = 0; i < own && comes_back; i++) {
-        back[i] = alone[i];
-        back[i].from = alone[i].to;
-        back[i].to = alone[i].from;
-        flows[count++] =
-            (struct step_flow){.move = &back[i], .bytes = flows[i].bytes, .begin_ns = launch_ns};
-    }
-    enum berth_code code = plan_step(work->snap, flows, count, err);
-    double most = 1, sooner = 1, later = 1;
-    for (size_t i = 0; code == BERTH_OK && i < own; i++) {
-        double start_ns = plan_move_start_ns(&alone[i]),
-               alone_ns = plan_move_queued_ns(&alone[i], flows[i].bytes) - start_ns;
-        double slower = alone_ns > 0 ? fmax((flows[i].time.time_ns - start_ns) / alone_ns, 1) : 1;
-        double at_most =
-            at_their_part(work, &alone[i], flows[i].bytes / plan_way_hop_rate(&alone[i]) * 1e9);
-        double by_lanes =
-            crowded(work, pair[i], plan_way_hop_rate(&alone[i]), flows[i].bytes, flows[i].begin_ns);
-        double by_parts = too_small(work, option, hop[i]);
-        bool is_by_lanes = by_lanes > slower;
-        slower = fmax(slower, by_lanes) * by_parts;
-        if (slower > 1 + SAME)
-            hop[i]->slowdown = alone[i].slowdown * slower;
-        hop[i]->is_slowed_by_guess =
-            hop[i]->is_slowed_by_guess ||
-            (slower > 1.001 &&
-             (flows[i].shared == NULL || flows[i].is_nominal || is_by_lanes || by_parts > 1));
-        sooner = fmin(sooner, flows[i].soonest_ns / flows[i].time.time_ns);
-        later = fmax(later, fmax(flows[i].latest_ns / flows[i].time.time_ns, at_most / slower));
-        if (slower > most && flows[i].shared != NULL)
-            option->shared = flows[i].shared;
-        most = fmax(most, slower);
-        if (slower > 1.001 && flows[i].shared == NULL)
-            reasons_note(&work->answer->warnings,
-                         "what goes from %s to %s beside what moves meanwhile was not measured: it "
-                         "counts as sharing the links, ports and packages on the path",
-                         graph_place(work->snap->graph, alone[i].from)->name,
-                         graph_place(work->snap->graph, alone[i].to)->name);
-        else if (slower > 1.001 && flows[i].is_nominal)
-            reasons_note(&work->answer->warnings,
-                         "what %s get through %s was not measured: they count as sharing what %s, "
-                         "or what is said of it",
-                         is_mixed(work, &alone[i]) ? "copy engines and kernels at once"
-                                                   : "several transfers",
-                         flows[i].shared,
-                         is_mixed(work, &alone[i]) ? "either was seen to get"
-                                                   : "one of them was seen to get");
-    }
-    if (most > 1)
-        plan_route_price(option, work->ends.bytes);
-    if (!option->is_at_least) {
-        option->predicted.low_ns *= sooner;
-        option->predicted.high_ns *= later;
-    }
-    return code;
-}
-
-/* Each hop takes as much longer as it does when what moves meanwhile begins with the first. Where a
- * split comes back over the same, its ways leave nothing to each other only once they end together:
- * their shares are found again. */
-enum berth_code plan_route_price_shared(struct route_work *work, struct route_option *option,
-                                        struct berth_err *err)
-{
-    size_t again =
-        option->is_by_links && work->request.both && option->way_count > 1 ? SHARED_ROUNDS : 0;
-    struct way alone[ROUTE_WAYS_MAX];
-    memcpy(alone, option->way, sizeof alone);
-    enum berth_code code = price_once(work, option, err);
-    for (; again > 0 && code == BERTH_OK; again--) {
-        memcpy(option->way, alone, sizeof alone);
-        code = price_once(work, option, err);
-    }
-    return code;
+        all.low_ns = all.time_ns;
+    option->predicted = all;
 }

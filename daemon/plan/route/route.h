@@ -4,20 +4,124 @@
  *
  * Main types: struct route_request, struct route_option, struct route_answer.
  * Uses: base node cost
- * Public headers: call.h route.h
+ * Public headers: call.h leads.h route.h
  * Shown by: tests/unit/plan/route, `berth route`
  *
- * Route: the ways in which bytes can go from one memory to another, and what each costs.
- * docs/ADVICE.md has the formulas.
+ * Route enumerates options (plan/route/paths.h), each of up to four parts, and each part of up to
+ * three hops. An option becomes flows, which the simulator slows by what they share
+ * (plan/route/share.h); from the slowed hops follows the time of any size (plan/route/price.h).
+ * One rule orders the options (plan/route/order.h).
  *
  * Pure; any thread.
  */
 #pragma once
-#include "plan/route/answer.h"
+#include "base/request_limits.h"
+#include "cost/estimate.h"
+#include "cost/evidence.h"
+#include "cost/pairs.h"
+#include "node/allowed.h"
+#include "node/reasons.h"
 
-/* Fails with INVALID_PARAMETER (from, to, bytes, meanwhile: naming it), NOTHING_ALLOWED, NOT_ENOUGH
- * when an end cannot hold so many bytes, UNAVAILABLE when an end is a gpu that was lost or is cut
- * into slices, NOT_MEASURED when nothing is known of any way, NO_MEMORY. */
+#define ROUTE_HOPS_MAX     3
+#define ROUTE_PARTS_MAX    4
+#define ROUTE_OPTIONS_MAX  24
+#define ROUTE_CROSSOVERS   8
+#define ROUTE_PIECES_AHEAD 4 /* pieces that a program has buffers for between two hops */
+#define ROUTE_COMMAND_SIZE 160
+
+struct route_transfer {
+    place_id from, to;
+    int64_t bytes;
+};
+
+struct route_request {
+    place_id from, to;
+    int64_t bytes;
+    bool overlap;          /* the gpus must stay free to compute: no kernels */
+    bool both;             /* as many bytes go the other way at the same time */
+    bool allow_unmeasured; /* what was not measured together, or not at all, may lead */
+    /* begin with it, each by the mechanism that is faster alone */
+    const struct route_transfer *concurrent;
+    size_t concurrent_count; /* at most ROUTE_CONCURRENT_MAX */
+    const struct allowed *allowed;
+};
+
+/* Bytes that go from one end to the other by one mechanism, hop after hop. */
+struct route_part {
+    struct move hop[ROUTE_HOPS_MAX]; /* slowdown: by what it shares in this request */
+    /* of the snapshot; NULL: nothing is measured or published of the hop */
+    const struct pair *pair[ROUTE_HOPS_MAX];
+    size_t hop_count;
+    bool in_one_piece;  /* the hops' runtimes do not see each other: the program waits between */
+    double share;       /* of the bytes */
+    double chunk_bytes; /* of the pieces in which they follow each other; 0: in one piece */
+    /* of concurrent transfers: kernels on the gpu of each hop that is a kernel */
+    uint8_t kernels_beside[ROUTE_HOPS_MAX];
+    /* what each hop got in the run that has all hops of its kind; INFINITY: there is none. In a run
+     * of more transfers than these it got no more than it would with these alone. */
+    double run_rate[ROUTE_HOPS_MAX];
+    bool is_larger_run[ROUTE_HOPS_MAX];
+};
+
+/* All bytes by one part, or by several such that all end together. */
+struct route_option {
+    struct route_part part[ROUTE_PARTS_MAX];
+    size_t part_count;
+    enum source source; /* of the hop of which least is known */
+    /* what its transfers, and those that share a link to the host with them, get at once was
+     * measured; or there is one transfer */
+    bool is_together;
+    bool knows_both;  /* both directions at once were measured of each hop, or are not asked for */
+    bool knows_size;  /* such a size was measured; else starting it counts as nothing */
+    bool is_at_least; /* the time is a lower bound: nobody got a rate, or starting is not known */
+    /* the source and, of several transfers, the gain for very many bytes let it lead, whatever
+     * the size */
+    bool may_lead_at_all;
+    bool may_lead; /* for this size */
+    /* faster than the first: the command that measures what is missing of it, or of the first where
+     * that rests on less; "" no such */
+    char worth_measuring[ROUTE_COMMAND_SIZE];
+    struct prediction predicted;
+    const char *shared;    /* of the snapshot: what slows it; NULL nothing */
+    bool is_shared_stated; /* nobody measured what that carries */
+    /* its end where who comes first is not known, relative to the time */
+    double soonest, latest;
+    size_t why, why_count; /* a range of the answer's evidence */
+};
+
+/* Below bytes the first option wins, from there on the second. */
+struct route_crossover {
+    int64_t bytes;
+    size_t below, above;
+};
+
+struct route_answer {
+    /* owned, ROUTE_OPTIONS_MAX at most; the first is the one to take, the others follow as they
+     * are fast, those of which such a size is known before the others */
+    struct route_option *option;
+    size_t count;
+    /* ascending by bytes; none beside concurrent transfers */
+    struct route_crossover crossover[ROUTE_CROSSOVERS];
+    size_t crossover_count;
+    /* from this size on the first option gets 80 % of its highest rate; NAN unknown, or beside
+     * concurrent transfers */
+    double b80_bytes;
+    struct evidence evidence;
+    struct reasons warnings, reasons;
+};
+
+/* Fails with INVALID_PARAMETER (from, to, bytes, concurrent: naming it), NOTHING_ALLOWED,
+ * NOT_ENOUGH when an end cannot hold so many bytes, UNAVAILABLE when an end is a gpu that was lost
+ * or is cut into slices, NOT_MEASURED when nothing is known of any path, NO_MEMORY. */
 enum berth_code plan_route(const struct snapshot *snap, const struct route_request *request,
                            struct route_answer *ret, struct berth_err *err);
 void plan_route_done(struct route_answer *answer);
+
+/* Whether an option is one transfer. */
+static inline bool route_is_direct(const struct route_option *option)
+{
+    return option->part_count == 1 && option->part[0].hop_count == 1;
+}
+
+/* Whether all that its time for so many bytes rests on was measured, of just that. */
+bool route_is_measured(const struct route_option *option, double bytes);

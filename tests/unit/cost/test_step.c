@@ -173,8 +173,8 @@ static void a_route_weighs_what_moves_meanwhile(void **state)
     assert_within(answer.option[0].predicted.time_ns, 50e6 + 10e3, 1e-6);
     assert_null(answer.option[0].shared);
     plan_route_done(&answer);
-    request.meanwhile = others;
-    request.meanwhile_count = 2;
+    request.concurrent = others;
+    request.concurrent_count = 2;
     assert_int_equal(plan_route(f.snap, &request, &answer, &err), BERTH_OK);
     assert_true(answer.option[0].predicted.time_ns > 99e6 &&
                 answer.option[0].predicted.time_ns < 100.1e6);
@@ -182,8 +182,8 @@ static void a_route_weighs_what_moves_meanwhile(void **state)
     assert_int_equal(answer.crossover_count, 0);
     plan_route_done(&answer);
     const struct route_transfer nowhere[] = {{numa(&f, 0), numa(&f, 1), 1}};
-    request.meanwhile = nowhere;
-    request.meanwhile_count = 1;
+    request.concurrent = nowhere;
+    request.concurrent_count = 1;
     assert_int_equal(plan_route(f.snap, &request, &answer, &err), BERTH_INVALID_PARAMETER);
     assert_string_equal(err.arg[0].text, "concurrent[0]");
     end(&f);

@@ -97,8 +97,7 @@ static void the_other_direction_stands_for_one_that_is_not_known(void **state)
     /* three quarters of what an xGMI link is said to carry */
     const double one_ns = 64 * MIB / 28.0, links_ns = 64 * MIB / 27.0;
     assert_within(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), one_ns, 1e-9);
-    assert_true(
-        lines_with(&f.answer.reasons, "numa3 to gpu0 gets that (published), the other direction"));
+    assert_true(lines_with(&f.answer.reasons, "(what the other direction gets)"));
     assert_int_equal(f.answer.option[0].why_count, 1);
     /* what one direction gets says nothing of both */
     assert_within(route_ns(&f, gpu(&f, 0), numa(&f, 3), true), one_ns, 1e-9);
@@ -139,15 +138,14 @@ static void what_was_measured_one_way_stands_for_the_other(void **state)
     const double one_ns = 64 * MIB / 400.0;
     assert_within(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false), one_ns, 1e-9);
     assert_true(lines_with(&f.answer.warnings,
-                           "nothing was measured from gpu1 to gpu0: it counts with "
-                           "what the other direction gets (evidence)"));
+                           "nothing was measured from gpu1 to gpu0 by copy engine: it counts "
+                           "with what the other direction gets"));
     assert_true(lines_with(&f.answer.reasons,
-                           "copy engine: gpu1 to gpu0 counts with 400.0 GB/s: gpu0 to "
-                           "gpu1 gets that (measured), the other direction"));
+                           "gpu1 to gpu0 by copy engine gets 400 GB/s alone (what the other "));
     assert_true(isnan(f.answer.option[0].predicted.low_ns) &&
-                !plan_route_answer_is_measured(&f.answer.option[0], 64 * MIB));
+                !route_is_measured(&f.answer.option[0], 64 * MIB));
     assert_within(route_ns(&f, gpu(&f, 0), gpu(&f, 1), false), one_ns, 1e-9);
-    assert_true(plan_route_answer_is_measured(&f.answer.option[0], 64 * MIB));
+    assert_true(route_is_measured(&f.answer.option[0], 64 * MIB));
     assert_within(
         bind_ns(&f,
                 (struct traffic_request){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MIB},
@@ -183,7 +181,7 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
     published(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 1), gpu(&f, 0), 50);
     double time_ns = route_ns(&f, gpu(&f, 0), gpu(&f, 1), false);
     assert_within(time_ns, 64 * MIB / 50.0, 1e-9);
-    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
+    assert_int_equal(f.answer.option[0].part[0].hop[0].by, MOVE_COPY_ENGINE);
     /* A kernel stands behind it, with three quarters of what its links are said to carry, and the
      * command that measures it. */
     assert_int_equal(f.answer.count, 2);
@@ -202,14 +200,14 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
                                                     .overlap = true}),
                      BERTH_OK);
     assert_int_equal(f.answer.count, 1);
-    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
-    /* What moves meanwhile goes that way, too. */
+    assert_int_equal(f.answer.option[0].part[0].hop[0].by, MOVE_COPY_ENGINE);
+    /* What moves concurrent goes that way, too. */
     struct route_transfer other = {gpu(&f, 1), gpu(&f, 0), 64 * MIB};
     assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0),
                                                     .to = gpu(&f, 1),
                                                     .bytes = 64 * MIB,
-                                                    .meanwhile = &other,
-                                                    .meanwhile_count = 1}),
+                                                    .concurrent = &other,
+                                                    .concurrent_count = 1}),
                      BERTH_OK);
     assert_within(f.answer.option[0].predicted.time_ns, time_ns, 1e-9);
     end(&f);
@@ -228,10 +226,11 @@ static void what_the_first_lacks_is_worth_measuring(void **state)
             published(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 1), 50);
         rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 0), gpu(&f, 2), "", 60);
         rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 2), gpu(&f, 1), "", 60);
+        in_run(&f, METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT, (int[]){0, 2, 1}, 3);
         assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB)), BERTH_OK);
-        assert_true(plan_route_answer_is_direct(&f.answer.option[0]));
+        assert_true(route_is_direct(&f.answer.option[0]));
         assert_int_equal(f.answer.count, 2);
-        assert_true(f.answer.option[1].is_evident && !f.answer.option[1].is_clear);
+        assert_true(!f.answer.option[1].may_lead_at_all);
         assert_true(f.answer.option[1].predicted.time_ns < f.answer.option[0].predicted.time_ns);
         assert_string_equal(f.answer.option[1].worth_measuring,
                             is_measured ? "" : "berth probe gpu_gpu_copy_engine");
@@ -248,12 +247,10 @@ static void links_never_lead_before_what_was_measured(void **state)
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 1), gpu(&f, 0), "", 50);
     double time_ns = route_ns(&f, gpu(&f, 0), gpu(&f, 1), false);
     assert_within(time_ns, 64 * MIB / 50.0, 1e-9);
-    assert_int_equal(f.answer.option[0].way[0].hop[0].by, MOVE_COPY_ENGINE);
+    assert_int_equal(f.answer.option[0].part[0].hop[0].by, MOVE_COPY_ENGINE);
     assert_int_equal(f.answer.count, 2); /* it is there, behind it */
-    assert_int_equal(f.answer.option[1].way[0].hop[0].by, MOVE_KERNEL);
-    assert_true(lines_with(&f.answer.reasons,
-                           "kernel would take 0.33 times as long by its links, but "
-                           "nothing was measured or published of it"));
+    assert_int_equal(f.answer.option[1].part[0].hop[0].by, MOVE_KERNEL);
+    assert_true(told(&f.answer.reasons, REASON_NOT_MEASURED_TOGETHER) == 1);
     assert_int_equal(f.answer.crossover_count, 0);
     assert_within(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);
     assert_true(lines_with(&reasons, "copies between gpus go by copy engine"));
@@ -286,9 +283,9 @@ static void a_gpu_that_is_cut_into_slices_is_no_end(void **state)
     /* Nor do bytes go through it, however fast that was once. */
     assert_within(route_ns(&f, gpu(&f, 3), gpu(&f, 4), false), 64 * MIB / 20.0, 1e-9);
     for (size_t i = 0; i < f.answer.count; i++)
-        for (size_t w = 0; w < f.answer.option[i].way_count; w++)
-            for (size_t h = 1; h < f.answer.option[i].way[w].hop_count; h++)
-                assert_int_not_equal(f.answer.option[i].way[w].hop[h].from, gpu(&f, 0));
+        for (size_t w = 0; w < f.answer.option[i].part_count; w++)
+            for (size_t h = 1; h < f.answer.option[i].part[w].hop_count; h++)
+                assert_int_not_equal(f.answer.option[i].part[w].hop[h].from, gpu(&f, 0));
     end(&f);
 }
 

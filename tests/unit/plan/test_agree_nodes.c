@@ -28,10 +28,10 @@ static double route_ns(struct fixture *f, place_id from, place_id to, enum move_
         return NAN;
     for (size_t i = 0; i < f->answer.count; i++) {
         const struct route_option *option = &f->answer.option[i];
-        if (plan_route_answer_is_direct(option) &&
-            (option->way[0].hop[0].by == by ||
-             (f->answer.count == 1 && option->way[0].hop[0].rate == NULL &&
-              option->way[0].hop[0].most == NULL)))
+        if (route_is_direct(option) &&
+            (option->part[0].hop[0].by == by ||
+             (f->answer.count == 1 && option->part[0].hop[0].rate == NULL &&
+              option->part[0].hop[0].most == NULL)))
             return option->predicted.time_ns;
     }
     return NAN;

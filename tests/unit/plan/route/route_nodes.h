@@ -113,6 +113,31 @@ static inline void together(struct fixture *f, enum metric metric, const struct 
                 sets_add(f->sets, &(struct set){metric, VALUE_MEASURED, 0, flow, count}));
 }
 
+/* A run of the hops from gpu to gpu, each of which gets what it gets alone. */
+static inline void in_run(struct fixture *f, enum metric metric, const int *gpus, size_t count)
+{
+    enum metric alone = METRIC_COUNT;
+    struct together its[8];
+    assert_true(transfer_alone_metric(metric, &alone));
+    values_finish(f->values);
+    for (size_t i = 0; i + 1 < count; i++) {
+        place_id from = gpu(f, gpus[i]), to = gpu(f, gpus[i + 1]);
+        const struct value *value = values_find(f->values, alone, from, to, "");
+        assert_non_null(value);
+        its[i] = (struct together){from, to, value->value / GB};
+    }
+    together(f, metric, its, count - 1);
+}
+
+/* How many of these have that code. */
+static inline size_t told(const struct reasons *reasons, enum reason_code code)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < reasons->count; i++)
+        count += reasons->item[i].code == code;
+    return count;
+}
+
 /* Asks for a route; later values do not count. */
 static inline enum berth_code ask(struct fixture *f, struct route_request request)
 {

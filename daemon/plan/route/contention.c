@@ -1,0 +1,257 @@
+#include "plan/route/contention.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "cost/ends.h"
+#include "cost/step.h"
+#include "plan/route/price.h"
+
+#define HOPS   (ROUTE_PARTS_MAX * ROUTE_HOPS_MAX)
+#define ROUNDS 8     /* until shares are those that the rates make */
+#define ENOUGH 0.002 /* of all bytes: shares that differ by less are the same */
+#define SAME   1e-9  /* times as long: such a difference is the numbers' */
+
+_Static_assert(ROUTE_CONCURRENT_MAX + 2 * HOPS <= STEP_FLOWS_MAX, "no room for one option");
+
+/* ---- the request's own transfers ---- */
+
+static enum berth_code check_ends(const struct route_work *work,
+                                  const struct route_transfer *transfer, const char *named,
+                                  struct berth_err *err)
+{
+    const place_id end[] = {transfer->from, transfer->to};
+    enum berth_code code = BERTH_OK;
+    for (size_t i = 0; i < 2 && code == BERTH_OK; i++) {
+        const struct place *place = graph_place(work->graph, end[i]);
+        if (place->kind != PLACE_GPU && place->kind != PLACE_NUMA)
+            return err_invalid(err, named, "%s is no memory: a gpu or a NUMA node is", place->name);
+        code = plan_ends_check_answers(work->snap, work->request.allowed, end[i], err);
+        if (code == BERTH_OK)
+            code = plan_ends_check_room(work->graph, end[i], transfer->bytes, err);
+    }
+    if (code == BERTH_OK && transfer->from == transfer->to)
+        code = err_invalid(err, named, "the bytes are in %s already",
+                           graph_place(work->graph, transfer->from)->name);
+    return code;
+}
+
+static bool find_move(const struct route_work *work, const struct route_transfer *transfer,
+                      struct move *ret)
+{
+    struct move kernel;
+    double bytes = (double)transfer->bytes;
+    place_id from = transfer->from, to = transfer->to;
+    bool engine = plan_pairs_move(work->snap, work->pairs, from, to, MOVE_COPY_ENGINE, ret),
+         by_kernel = plan_pairs_move(work->snap, work->pairs, from, to, MOVE_KERNEL, &kernel);
+    bool may = by_kernel && !plan_pairs_is_guess(work->pairs, from, to, MOVE_KERNEL) &&
+               (kernel.rate != NULL || ret->rate != NULL || plan_move_is_own(&kernel));
+    if (may && (!engine || plan_move_queued_ns(&kernel, bytes) < plan_move_queued_ns(ret, bytes)))
+        *ret = kernel;
+    return engine || by_kernel;
+}
+
+enum berth_code contention_begin(struct route_work *work, struct berth_err *err)
+{
+    const struct route_request *request = &work->request;
+    enum berth_code code = BERTH_OK;
+    if (request->concurrent_count > ROUTE_CONCURRENT_MAX)
+        return err_invalid(err, "concurrent", "at most %d transfers are weighed",
+                           ROUTE_CONCURRENT_MAX);
+    for (size_t i = 0; i < request->concurrent_count && code == BERTH_OK; i++) {
+        const struct route_transfer *transfer = &request->concurrent[i];
+        char named[32];
+        snprintf(named, sizeof named, "concurrent[%zu]", i);
+        code = check_ends(work, transfer, named, err);
+        if (code == BERTH_OK && !find_move(work, transfer, &work->concurrent[i]))
+            code = err_invalid(err, named, "nothing is known of a transfer from %s to %s",
+                               graph_place(work->graph, transfer->from)->name,
+                               graph_place(work->graph, transfer->to)->name);
+    }
+    return code;
+}
+
+/* ---- what slows an option ---- */
+
+/* An option's flows: its hops, what goes back over them, the concurrent transfers. */
+struct flows {
+    struct step_flow flow[STEP_FLOWS_MAX];
+    struct move alone[2 * HOPS]; /* no faster than the slowest hop of the part */
+    double slowdown[HOPS];       /* of each hop as alone */
+    bool is_guess[HOPS];
+    size_t hops, count;
+    double launch_ns; /* the concurrent transfers are there when the option is begun */
+};
+
+/* In one piece a hop begins when the one before has ended, unless as much comes back, of which the
+ * last hop is the first. */
+static void make_flows(const struct route_work *work, const struct route_option *option,
+                       struct flows *ret)
+{
+    ret->hops = 0;
+    ret->launch_ns =
+        work->request.concurrent_count > 0 ? plan_step_launch_ns(&option->part[0].hop[0]) : 0;
+    for (size_t p = 0; p < option->part_count; p++) {
+        const struct route_part *part = &option->part[p];
+        double begin_ns = ret->launch_ns, bytes = part->share * work->bytes;
+        bool at_once = part->chunk_bytes > 0 || work->request.both;
+        for (size_t i = 0; i < part->hop_count; i++) {
+            struct move *alone = &ret->alone[ret->hops];
+            *alone = part->hop[i];
+            ret->slowdown[ret->hops] = alone->slowdown;
+            ret->is_guess[ret->hops] = alone->is_slowed_by_guess;
+            if (at_once)
+                alone->slowdown *= fmax(price_hop_rate(alone) / price_part_rate(part), 1);
+            ret->flow[ret->hops++] =
+                (struct step_flow){.move = alone, .bytes = bytes, .begin_ns = begin_ns};
+            begin_ns += at_once ? 0 : plan_move_queued_ns(alone, bytes);
+        }
+    }
+    ret->count = ret->hops;
+    for (size_t i = 0; i < ret->hops && work->request.both; i++) {
+        struct move *back = &ret->alone[ret->count];
+        *back = ret->alone[i];
+        back->from = ret->alone[i].to;
+        back->to = ret->alone[i].from;
+        ret->flow[ret->count] = ret->flow[i];
+        ret->flow[ret->count++].move = back;
+    }
+    for (size_t i = 0; i < work->request.concurrent_count; i++)
+        ret->flow[ret->count++] = (struct step_flow){
+            .move = &work->concurrent[i], .bytes = (double)work->request.concurrent[i].bytes};
+}
+
+/* How many times as long a hop takes beside the concurrent transfers over the same lane, which
+ * carries what was seen to go over it: all that goes over it, or its fair share, or what the others
+ * leave. */
+static double slower_by_lane(const struct route_work *work, const struct step_flow *flow,
+                             size_t lane)
+{
+    double carries = plan_pairs_lane(work->pairs, lane), others = 0, their_bytes = 0, users = 1,
+           rate = price_hop_rate(flow->move);
+    for (size_t i = 0; i < work->request.concurrent_count; i++) {
+        const struct move *move = &work->concurrent[i];
+        const struct pair *other = plan_pairs_find(work->pairs, move->from, move->to, move->by);
+        double left =
+            (double)work->request.concurrent[i].bytes - price_hop_rate(move) * flow->begin_ns / 1e9;
+        if (other == NULL || left <= 0 || (other->lanes->bit[lane / 64] >> lane % 64 & 1) == 0)
+            continue;
+        others += price_hop_rate(move);
+        their_bytes += left;
+        users++;
+    }
+    if (rate + others <= carries)
+        return 1;
+    double least = fmin((flow->bytes + their_bytes) / carries, users * flow->bytes / carries);
+    if (others < carries)
+        least = fmin(least, flow->bytes / (carries - others));
+    return fmax(least * rate / flow->bytes, 1);
+}
+
+static double slower_by_lanes(const struct route_work *work, const struct pair *pair,
+                              const struct step_flow *flow)
+{
+    double slower = 1;
+    for (size_t w = 0; pair != NULL && work->request.concurrent_count > 0 && w < LANES_WORDS; w++)
+        for (uint64_t bits = pair->lanes->bit[w]; bits != 0; bits &= bits - 1)
+            slower =
+                fmax(slower, slower_by_lane(work, flow, 64 * w + (size_t)__builtin_ctzll(bits)));
+    return slower;
+}
+
+/* Hops as alone again, for the shares that the slowed ones made. */
+static void reset(const struct flows *flows, struct route_option *option)
+{
+    size_t count = 0;
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++, count++) {
+            option->part[p].hop[i].slowdown = flows->slowdown[count];
+            option->part[p].hop[i].is_slowed_by_guess = flows->is_guess[count];
+        }
+}
+
+static void take(const struct route_work *work, const struct flows *flows,
+                 struct route_option *option)
+{
+    const struct step_flow *flow = flows->flow;
+    double most = 1;
+    option->shared = NULL;
+    option->is_shared_stated = false;
+    option->soonest = option->latest = 1;
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++, flow++) {
+            struct move *hop = &option->part[p].hop[i];
+            double start_ns = plan_move_start_ns(flow->move),
+                   alone_ns = plan_move_queued_ns(flow->move, flow->bytes) - start_ns,
+                   slower = alone_ns > 0 ? (flow->time.time_ns - start_ns) / alone_ns : 1,
+                   by_lanes = slower_by_lanes(work, option->part[p].pair[i], flow);
+            bool is_stated = flow->shared == NULL || flow->is_nominal || by_lanes > slower;
+            slower = fmax(slower, by_lanes);
+            option->soonest = fmin(option->soonest, flow->soonest_ns / flow->time.time_ns);
+            option->latest = fmax(option->latest, flow->latest_ns / flow->time.time_ns);
+            if (!(slower > 1 + SAME))
+                continue;
+            hop->slowdown = flow->move->slowdown * slower;
+            hop->is_slowed_by_guess = hop->is_slowed_by_guess || is_stated;
+            if (slower > most && flow->shared != NULL)
+                option->shared = flow->shared;
+            option->is_shared_stated = option->is_shared_stated || is_stated;
+            most = fmax(most, slower);
+        }
+}
+
+/* Where just these transfers of a kind were measured together they get what they got then, whatever
+ * else says of what they share. */
+static void take_run(const struct route_work *work, struct route_option *option)
+{
+    if (work->request.concurrent_count > 0 || work->request.both)
+        return;
+    for (int peer = 0; peer < 2; peer++) {
+        double together = 0, got = 0;
+        for (int pass = 0; pass < 2; pass++)
+            for (size_t p = 0; p < option->part_count; p++) {
+                struct route_part *part = &option->part[p];
+                double rate = price_part_rate(part);
+                for (size_t i = 0; i < part->hop_count; i++) {
+                    if (isinf(part->run_rate[i]) || part->is_larger_run[i] ||
+                        part->pair[i]->is_peer != peer)
+                        continue;
+                    if (pass == 0) {
+                        together += rate;
+                        got += part->run_rate[i];
+                    } else if (got < together) {
+                        part->hop[i].slowdown *=
+                            price_hop_rate(&part->hop[i]) / rate * together / got;
+                    }
+                    part->hop[i].is_slowed_by_guess = false;
+                }
+            }
+    }
+}
+
+enum berth_code contention_apply(const struct route_work *work, struct route_option *option,
+                                 struct berth_err *err)
+{
+    struct flows flows;
+    double apart = 1;
+    bool is_alone = route_is_direct(option) && work->request.concurrent_count == 0;
+    price_shares(option, work->bytes);
+    for (int round = 0; round < ROUNDS && apart > ENOUGH && !is_alone; round++) {
+        double share[ROUTE_PARTS_MAX] = {0};
+        for (size_t p = 0; p < option->part_count; p++)
+            share[p] = option->part[p].share;
+        if (round > 0)
+            reset(&flows, option);
+        make_flows(work, option, &flows);
+        enum berth_code code = plan_step(work->snap, flows.flow, flows.count, err);
+        if (code != BERTH_OK)
+            return code;
+        take(work, &flows, option);
+        take_run(work, option);
+        price_shares(option, work->bytes);
+        apart = 0;
+        for (size_t p = 0; p < option->part_count; p++)
+            apart = fmax(apart, fabs(option->part[p].share - share[p]));
+    }
+    return BERTH_OK;
+}

@@ -1,0 +1,334 @@
+#include "plan/route/explain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cost/doubt.h"
+#include "cost/ends.h"
+#include "cost/limits.h"
+#include "cost/policy.h"
+#include "node/link_path.h"
+#include "node/transfer.h"
+#include "plan/route/price.h"
+
+#define START_MATTERS 0.1 /* of the time */
+
+static const char *name_of(const struct route_work *work, place_id id)
+{
+    return graph_place(work->graph, id)->name;
+}
+
+/* ---- evidence ---- */
+
+/* How many flows of a run use what was found, and what they got together. */
+struct users {
+    const struct set *set; /* NULL none */
+    size_t own, count;     /* own: hops of the option */
+    double bytes_per_s;
+};
+
+static size_t own_flows(const struct route_option *option, const struct set *set)
+{
+    size_t own = 0;
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++)
+            for (size_t f = 0; f < set->flow_count; f++)
+                own += set->flow[f].from == option->part[p].hop[i].from &&
+                       set->flow[f].to == option->part[p].hop[i].to;
+    return own;
+}
+
+/* The run that shows what slows the option: with the most of its transfers, and few others. */
+static struct users find_users(const struct route_work *work, const struct route_option *option)
+{
+    const struct limits *limits = work->snap->derived.limits;
+    const struct sets *sets = work->snap->sets;
+    struct users best = {.set = NULL};
+    for (size_t l = 0; option->shared != NULL && l < limits->count && sets != NULL; l++) {
+        const struct limit *limit = &limits->item[l];
+        if (limit->source != LIMIT_RUNS || strcmp(limit->name, option->shared) != 0)
+            continue;
+        for (size_t s = 0; s < sets->count; s++) {
+            const struct set *set = &sets->item[s];
+            struct users its = {.set = set};
+            if (set->metric != limit->metric || set->source != VALUE_MEASURED)
+                continue;
+            its.own = own_flows(option, set);
+            for (size_t f = 0; f < set->flow_count && its.own > 0; f++)
+                if (limits_uses(limits, limit, set->flow[f].from, set->flow[f].to,
+                                set->flow[f].axes)) {
+                    its.count++;
+                    its.bytes_per_s += set->flow[f].bytes_per_s;
+                }
+            if (its.count > 1 &&
+                (its.own > best.own || (its.own == best.own && its.count < best.count)))
+                best = its;
+        }
+    }
+    return best;
+}
+
+static enum berth_code cite(struct route_work *work, struct route_option *option,
+                            struct berth_err *err)
+{
+    struct evidence *evidence = &work->answer->evidence;
+    enum berth_code code = BERTH_OK;
+    option->why = evidence->count;
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count && code == BERTH_OK; i++)
+            code = plan_move_cite(work->graph, &option->part[p].hop[i], evidence, option->why, err);
+    const struct set *set = find_users(work, option).set;
+    if (code == BERTH_OK && set != NULL && !evidence_add_set(evidence, option->why, set))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    option->why_count = evidence->count - option->why;
+    return code;
+}
+
+enum berth_code explain_cite(struct route_work *work, struct berth_err *err)
+{
+    enum berth_code code = BERTH_OK;
+    for (size_t i = work->answer->count; i-- > 0 && code == BERTH_OK;)
+        code = cite(work, &work->answer->option[i], err);
+    return code;
+}
+
+/* ---- warnings ---- */
+
+static const char *by_name(enum move_by by) { return by == MOVE_KERNEL ? "kernel" : "copy engine"; }
+
+/* Where a hop's rate is from. */
+static const char *rate_source(const struct move *hop)
+{
+    return hop->rate != NULL           ? value_source_name(hop->rate->source)
+           : plan_move_is_own(hop)     ? "half of what that memory streams"
+           : plan_move_is_back(hop)    ? "what the other direction gets"
+           : plan_move_is_engines(hop) ? "where such copy engines are published to stop"
+           : plan_move_is_bounded(hop) ? "a published bound of such accesses"
+           : hop->most != NULL         ? "the most that is known at either end"
+           : hop->reach != NULL        ? "what such links reach of what they are said to carry"
+                                       : "what the links are said to carry at best";
+}
+
+static void warn_of_hop(const struct route_work *work, const struct route_option *option,
+                        const struct route_part *part, size_t i, bool is_first)
+{
+    const struct move *hop = &part->hop[i];
+    struct reasons *warnings = &work->answer->warnings;
+    const char *from = name_of(work, hop->from), *to = name_of(work, hop->to);
+    double bytes = part->share * work->bytes, piece = price_piece(part, work->bytes);
+    if (hop->rate == NULL)
+        reasons_add(warnings, REASON_RATE_NOT_MEASURED,
+                    SUBJECTS(from, to, by_name(hop->by), rate_source(hop)), NO_NUMBERS);
+    if (hop->rate == NULL ? plan_move_lacks_start(hop, piece)
+                          : !plan_move_knows(hop, piece) && route_is_direct(option))
+        reasons_add(warnings, REASON_START_NOT_MEASURED, SUBJECTS(from, to), NO_NUMBERS);
+    else if (hop->rate != NULL && !plan_move_knows(hop, piece))
+        reasons_add(warnings, REASON_SIZE_NOT_MEASURED, SUBJECTS(from, to), NO_NUMBERS);
+    else if (hop->rate != NULL && plan_move_is_by_another(hop, bytes, piece))
+        reasons_add(warnings, REASON_SIMILAR_PAIR, SUBJECTS(from, to), NO_NUMBERS);
+    else if (hop->rate != NULL && isnan(hop->t0_call_ns) && is_first && i == 0)
+        reasons_add(warnings, REASON_CALL_NOT_MEASURED, SUBJECTS(from, to), NO_NUMBERS);
+    if (work->request.both && hop->both == NULL && hop->both_set == NULL)
+        reasons_add(warnings, REASON_BOTH_NOT_MEASURED,
+                    SUBJECTS(hop->from < hop->to ? from : to, hop->from < hop->to ? to : from,
+                             by_name(hop->by)),
+                    NUMBERS(hop->slowdown));
+    char down[2][PLAN_ENDS_DOWN_SIZE];
+    size_t count = plan_ends_down_between(work->graph, hop->from, hop->to, down);
+    for (size_t k = 0; k < count; k++)
+        reasons_add(warnings, REASON_LINK_DOWN, SUBJECTS(down[k]), NO_NUMBERS);
+}
+
+/* Several parts in the host's memory: the probe used one place of it. On two H100 two ports got 105
+ * GB/s together in 119 buffers and 69 in one. */
+static void warn_of_buffers(const struct route_work *work, const struct route_option *option)
+{
+    size_t with_host = 0;
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++)
+            with_host += option->part[p].pair[i] != NULL && option->part[p].pair[i]->is_with_host;
+    if (option->part_count > 1 && with_host > 1)
+        reasons_add(&work->answer->warnings, REASON_SPLIT_BUFFERS, NO_SUBJECTS, NO_NUMBERS);
+}
+
+static void warn(const struct route_work *work)
+{
+    struct route_answer *answer = work->answer;
+    for (size_t o = 0; o < answer->count; o++) {
+        const struct route_option *option = &answer->option[o];
+        for (size_t p = 0; p < option->part_count; p++)
+            for (size_t i = 0; i < option->part[p].hop_count; i++)
+                warn_of_hop(work, option, &option->part[p], i, o == 0 && p == 0);
+        warn_of_buffers(work, option);
+        if (option->is_shared_stated)
+            reasons_add(&answer->warnings, REASON_SHARING_NOT_MEASURED,
+                        SUBJECTS(option->shared != NULL ? option->shared : "links and ports"),
+                        NO_NUMBERS);
+    }
+    if (!work->request.allowed->given)
+        reasons_add(&answer->warnings, REASON_ALLOWED_UNSTATED, NO_SUBJECTS, NO_NUMBERS);
+    const place_id ends[] = {work->request.from, work->request.to};
+    plan_doubt_warn(work->snap, ends, 2,
+                    TRANSFER_HOST_ENGINE | TRANSFER_HOST_KERNEL | TRANSFER_PEER_ENGINE |
+                        TRANSFER_PEER_KERNEL,
+                    &answer->warnings);
+}
+
+/* Where kernels are not wanted: what that costs. What it rests on is added to the first option,
+ * which was cited last. */
+static enum berth_code warn_of_overlap(struct route_work *work, struct berth_err *err)
+{
+    place_id from = work->request.from, to = work->request.to;
+    struct route_option *first = &work->answer->option[0];
+    struct evidence *evidence = &work->answer->evidence;
+    const struct pair *engine = plan_pairs_find(work->pairs, from, to, MOVE_COPY_ENGINE);
+    struct move kernel;
+    if (!work->request.overlap || engine == NULL ||
+        !plan_pairs_move(work->snap, work->pairs, from, to, MOVE_KERNEL, &kernel) ||
+        !(kernel.bytes_per_s > (1 + POLICY_SIMILAR) * engine->move.bytes_per_s))
+        return BERTH_OK;
+    reasons_add(&work->answer->warnings, REASON_ENGINES_STOP,
+                SUBJECTS(name_of(work, from), name_of(work, to), rate_source(&kernel)),
+                NUMBERS(engine->move.bytes_per_s, kernel.bytes_per_s));
+    kernel.call = NULL; /* its rate is what is given */
+    enum berth_code code = plan_move_cite(work->graph, &kernel, evidence, first->why, err);
+    if (code == BERTH_OK && !evidence_add(evidence, first->why, engine->move.rate))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    first->why_count = evidence->count - first->why;
+    return code;
+}
+
+/* ---- reasons ---- */
+
+/* "copy engine + copy engine via gpu4". */
+static void name_option(const struct route_work *work, const struct route_option *option,
+                        char name[REASON_SUBJECT_SIZE])
+{
+    int used = 0;
+    for (size_t p = 0; p < option->part_count && used < REASON_SUBJECT_SIZE; p++) {
+        const struct route_part *part = &option->part[p];
+        used += snprintf(name + used, REASON_SUBJECT_SIZE - (size_t)used, "%s%s",
+                         p > 0 ? " + " : by_name(part->hop[0].by),
+                         p > 0 && part->hop_count == 1 ? "direct" : "");
+        for (size_t i = 1; i < part->hop_count && used < REASON_SUBJECT_SIZE; i++)
+            used += snprintf(name + used, REASON_SUBJECT_SIZE - (size_t)used, "%s%s",
+                             i > 1    ? ", "
+                             : p == 0 ? " via "
+                                      : "via ",
+                             name_of(work, part->hop[i].from));
+    }
+}
+
+static const struct move *slowest_hop(const struct route_part *part)
+{
+    const struct move *slowest = &part->hop[0];
+    for (size_t i = 1; i < part->hop_count; i++)
+        if (part->hop[i].bytes_per_s < slowest->bytes_per_s)
+            slowest = &part->hop[i];
+    return slowest;
+}
+
+static void tell_first(const struct route_work *work)
+{
+    const struct route_option *first = &work->answer->option[0];
+    struct reasons *reasons = &work->answer->reasons;
+    for (size_t p = 0; p < first->part_count; p++) {
+        const struct move *hop = slowest_hop(&first->part[p]);
+        reasons_add(reasons, REASON_HOP_RATE,
+                    SUBJECTS(name_of(work, hop->from), name_of(work, hop->to), by_name(hop->by),
+                             rate_source(hop)),
+                    NUMBERS(hop->bytes_per_s));
+        for (size_t i = 0; i < first->part[p].hop_count; i++) {
+            place_id driver = first->part[p].hop[i].driver;
+            size_t kernels = price_kernels(first, driver) + first->part[p].kernels_beside[i];
+            if (first->part[p].hop[i].by == MOVE_KERNEL && kernels > 1)
+                reasons_add(reasons, REASON_KERNELS_SHARE, SUBJECTS(name_of(work, driver)),
+                            NUMBERS((double)kernels));
+        }
+    }
+    double start_ns = first->part[0].hop[0].t0_call_ns;
+    if (start_ns > START_MATTERS * first->predicted.time_ns)
+        reasons_add(reasons, REASON_START_COST, NO_SUBJECTS,
+                    NUMBERS(start_ns, first->predicted.time_ns));
+    const struct users users = find_users(work, first);
+    if (users.set != NULL)
+        reasons_add(reasons, REASON_SHARED_RUN, SUBJECTS(first->shared),
+                    NUMBERS((double)users.count, users.bytes_per_s));
+}
+
+/* Between gpus that no link joins: over which others the driver moves the bytes, where it is known.
+ */
+static void tell_driver_path(const struct route_work *work)
+{
+    const struct limits_pair *pair =
+        limits_pair(work->snap->derived.limits, work->request.from, work->request.to);
+    struct link_paths *paths = link_paths_new(work->graph);
+    struct link_path path;
+    const char *name[LINK_PATH_STEPS];
+    size_t count = 0;
+    bool is_known = paths != NULL && !pair->several && !pair->over_host &&
+                    link_path_find(paths, work->request.from, work->request.to, &path);
+    for (size_t i = 0; is_known && i + 1 < path.step_count; i++) {
+        const struct link *link = &work->graph->links[path.step[i].link];
+        place_id at = path.step[i].back ? link->from : link->to;
+        if (graph_place(work->graph, at)->kind == PLACE_GPU)
+            name[count++] = name_of(work, at);
+    }
+    link_paths_free(paths);
+    if (count > 0)
+        reasons_add(&work->answer->reasons, REASON_DRIVER_PATH,
+                    (struct reason_subjects){count, name}, NO_NUMBERS);
+}
+
+/* Options that would be faster. */
+static void tell_faster(const struct route_work *work)
+{
+    const struct route_answer *answer = work->answer;
+    const struct route_option *first = &answer->option[0];
+    for (size_t i = 1; i < answer->count; i++) {
+        const struct route_option *option = &answer->option[i];
+        char name[REASON_SUBJECT_SIZE];
+        name_option(work, option, name);
+        if (!(option->predicted.time_ns < first->predicted.time_ns))
+            continue;
+        if (option->source == SOURCE_MEASURED && option->is_together && option->knows_size)
+            reasons_add(&work->answer->reasons, REASON_GAINS_LITTLE, SUBJECTS(name),
+                        NUMBERS(option->predicted.time_ns));
+        else
+            reasons_add(&work->answer->reasons, REASON_NOT_MEASURED_TOGETHER, SUBJECTS(name),
+                        NUMBERS(option->predicted.time_ns));
+    }
+}
+
+/* Why there is no path but the direct one. */
+static void tell_no_other(const struct route_work *work)
+{
+    const place_id *memory;
+    size_t count = plan_pairs_memories(work->pairs, &memory), between = 0;
+    for (size_t i = 0; i < work->answer->count; i++)
+        if (!route_is_direct(&work->answer->option[i]))
+            return;
+    for (size_t m = 0; m < count; m++)
+        between += memory[m] != work->request.from && memory[m] != work->request.to &&
+                   plan_pairs_passes(work->pairs, memory[m]) &&
+                   (graph_place(work->graph, memory[m])->kind == PLACE_GPU
+                        ? allowed_has_gpu(work->request.allowed, memory[m])
+                        : allowed_has_memory(work->request.allowed, memory[m]));
+    bool is_one = plan_ends_are_one(work->graph, work->request.from, work->request.to);
+    reasons_add(&work->answer->reasons, REASON_NO_OTHER_PATH,
+                SUBJECTS(is_one         ? "both ends are one memory"
+                         : between == 0 ? "no other memory that is allowed is between"
+                                        : "nothing is known of what goes through another memory"),
+                NO_NUMBERS);
+}
+
+enum berth_code explain_answer(struct route_work *work, struct berth_err *err)
+{
+    warn(work);
+    tell_first(work);
+    tell_driver_path(work);
+    tell_faster(work);
+    tell_no_other(work);
+    return warn_of_overlap(work, err);
+}

@@ -1,0 +1,264 @@
+#include "plan/route/options.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "cost/policy.h"
+#include "plan/route/contention.h"
+#include "plan/route/order.h"
+#include "plan/route/paths.h"
+
+#define SPLIT_PATHS 48 /* by one mechanism, at most 63; the fastest ones are split over */
+#define LOOKED      48 /* sets of one kind that are priced */
+#define SIMULATED   32 /* of these, with what they share */
+
+/* Paths to be taken at once, and about how long they take alone. */
+struct candidate {
+    const struct path *path[ROUTE_PARTS_MAX];
+    size_t count;
+    double about_ns;
+};
+
+struct search {
+    struct route_work *work;
+    const struct route_option *reference;
+    struct candidate item[LOOKED]; /* the most promising of a kind, these first */
+    size_t count, simulated;
+    struct berth_err *err;
+    enum berth_code code;
+};
+
+/* Paths that end together, each begun as late as it is alone. */
+static void add(struct search *search, const struct path *const *path, size_t count)
+{
+    double rate = 0, bytes = search->work->bytes;
+    for (size_t i = 0; i < count; i++) {
+        rate += path[i]->rate;
+        bytes += path[i]->rate * path[i]->time_ns / 1e9 - search->work->bytes;
+    }
+    struct candidate candidate = {.count = count, .about_ns = bytes / rate * 1e9};
+    size_t at = search->count;
+    if (at == LOOKED && candidate.about_ns >= search->item[--at].about_ns)
+        return;
+    for (size_t i = 0; i < count; i++)
+        candidate.path[i] = path[i];
+    for (; at > 0 && search->item[at - 1].about_ns > candidate.about_ns; at--)
+        search->item[at] = search->item[at - 1];
+    search->item[at] = candidate;
+    search->count += search->count < LOOKED;
+}
+
+/* ---- the best of a kind ---- */
+
+/* Prices a candidate with what it shares. False: it may be left out. */
+static bool price(struct search *search, const struct candidate *candidate, double lead_ns,
+                  double any_ns, struct route_option *ret)
+{
+    const struct route_work *work = search->work;
+    if (candidate->count > 2 && !paths_fit(work, candidate->path, candidate->count))
+        return false;
+    const struct price_pipe *pipe[ROUTE_PARTS_MAX];
+    for (size_t p = 0; p < candidate->count; p++)
+        pipe[p] = &candidate->path[p]->pipe;
+    double alone_ns = price_time_ns(pipe, candidate->count, work->bytes);
+    if (alone_ns >= fmax(lead_ns, any_ns))
+        return false;
+    paths_option(work, candidate->path, candidate->count, ret);
+    order_begin(work, ret);
+    bool may_lead = work->request.allow_unmeasured || search->reference == NULL ||
+                    (ret->source == SOURCE_MEASURED && ret->is_together);
+    if (!may_lead && alone_ns >= any_ns)
+        return false;
+    search->simulated++;
+    search->code = contention_apply(work, ret, search->err);
+    if (search->code != BERTH_OK || !price_is_enough(ret, work->bytes))
+        return false;
+    order_judge(work, search->reference, ret);
+    return true;
+}
+
+static void keep(struct search *search, const struct route_option *option)
+{
+    struct route_answer *answer = search->work->answer;
+    if (answer->count < ROUTE_OPTIONS_MAX)
+        answer->option[answer->count++] = *option;
+}
+
+/* Of the candidates: the fastest that takes less than limit_ns, and the fastest that may lead. */
+static void keep_best(struct search *search, double limit_ns)
+{
+    struct route_option any, lead;
+    double lead_ns = limit_ns, any_ns = limit_ns;
+    bool has_any = false, has_lead = false;
+    search->simulated = 0;
+    for (size_t i = 0;
+         i < search->count && search->simulated < SIMULATED && search->code == BERTH_OK; i++) {
+        struct route_option option;
+        if (!price(search, &search->item[i], lead_ns, any_ns, &option))
+            continue;
+        if (option.predicted.time_ns < any_ns) {
+            any_ns = option.predicted.time_ns;
+            any = option;
+            has_any = true;
+        }
+        if (option.may_lead && option.predicted.time_ns < lead_ns) {
+            lead_ns = option.predicted.time_ns;
+            lead = option;
+            has_lead = true;
+        }
+    }
+    search->count = 0;
+    if (search->code != BERTH_OK)
+        return;
+    if (has_lead)
+        keep(search, &lead);
+    if (has_any && (!has_lead || any_ns < lead_ns))
+        keep(search, &any);
+}
+
+/* ---- what there is ---- */
+
+static double best_ns(const struct search *search)
+{
+    double ns = INFINITY;
+    for (size_t i = 0; i < search->work->answer->count; i++)
+        ns = fmin(ns, search->work->answer->option[i].predicted.time_ns);
+    return ns;
+}
+
+/* The paths by one mechanism that transfers are split over. */
+struct splits {
+    const struct path *path[SPLIT_PATHS];
+    uint64_t fits[SPLIT_PATHS]; /* bits of the later ones that can be taken at once with it */
+    size_t count;
+};
+
+/* All sets of count paths of which each two can be taken at once; others: bits of those that may
+ * follow the chosen ones. */
+static void add_sets(struct search *search, const struct splits *splits, uint64_t others,
+                     const struct path **chosen, size_t chosen_count, size_t count)
+{
+    if (chosen_count == count) {
+        add(search, chosen, count);
+        return;
+    }
+    for (; others != 0; others &= others - 1) {
+        size_t i = (size_t)__builtin_ctzll(others);
+        chosen[chosen_count] = splits->path[i];
+        add_sets(search, splits, others & splits->fits[i], chosen, chosen_count + 1, count);
+    }
+}
+
+static int by_rate(const void *a, const void *b)
+{
+    const struct path *x = *(const struct path *const *)a, *y = *(const struct path *const *)b;
+    if (x->rate != y->rate)
+        return x->rate > y->rate ? -1 : 1;
+    if (x->part.hop_count != y->part.hop_count)
+        return x->part.hop_count < y->part.hop_count ? -1 : 1;
+    return x < y ? -1 : 1;
+}
+
+/* Parts begin one after the other: those with the fewest pieces to start come first. */
+static int by_hops(const void *a, const void *b)
+{
+    const struct path *x = *(const struct path *const *)a, *y = *(const struct path *const *)b;
+    if (x->part.hop_count != y->part.hop_count)
+        return x->part.hop_count < y->part.hop_count ? -1 : 1;
+    return by_rate(a, b);
+}
+
+/* The fastest paths by that mechanism. */
+static void list_paths(const struct search *search, const struct path *path, size_t count,
+                       enum move_by by, struct splits *ret)
+{
+    ret->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (path[i].by != by)
+            continue;
+        const struct path *next = &path[i];
+        for (size_t k = 0; k < ret->count; k++)
+            if (by_rate(&next, &ret->path[k]) < 0) {
+                const struct path *moved = ret->path[k];
+                ret->path[k] = next;
+                next = moved;
+            }
+        if (ret->count < SPLIT_PATHS)
+            ret->path[ret->count++] = next;
+    }
+    qsort(ret->path, ret->count, sizeof *ret->path, by_hops);
+    for (size_t i = 0; i < ret->count; i++) {
+        ret->fits[i] = 0;
+        for (size_t k = i + 1; k < ret->count; k++) {
+            const struct path *two[] = {ret->path[i], ret->path[k]};
+            ret->fits[i] |= paths_fit(search->work, two, 2) ? UINT64_C(1) << k : 0;
+        }
+    }
+}
+
+static void find_splits(struct search *search, const struct path *path, size_t count,
+                        enum move_by by)
+{
+    struct splits splits;
+    const struct path *chosen[ROUTE_PARTS_MAX];
+    if (search->work->bytes < 2 * PRICE_LEAST_PART)
+        return;
+    list_paths(search, path, count, by, &splits);
+    for (size_t parts = 2; parts <= ROUTE_PARTS_MAX && search->code == BERTH_OK; parts++) {
+        add_sets(search, &splits, (UINT64_C(1) << splits.count) - 1, chosen, 0, parts);
+        keep_best(search, best_ns(search));
+    }
+}
+
+static void find_single(struct search *search, const struct path *path, size_t count,
+                        enum path_kind kind, enum move_by by)
+{
+    for (size_t i = 0; i < count; i++)
+        if (path[i].kind == kind && path[i].by == by) {
+            const struct path *one = &path[i];
+            add(search, &one, 1);
+        }
+    /* two gpus between are worth a word only where they are faster than less */
+    keep_best(search, kind == PATH_TWO_GPUS ? best_ns(search) : INFINITY);
+}
+
+static void find_direct(struct search *search, const struct path *path, size_t count)
+{
+    struct route_answer *answer = search->work->answer;
+    for (size_t i = 0; i < count && path[i].kind == PATH_DIRECT && search->code == BERTH_OK; i++) {
+        const struct path *one = &path[i];
+        struct route_option *option = &answer->option[answer->count++];
+        paths_option(search->work, &one, 1, option);
+        order_begin(search->work, option);
+        search->code = contention_apply(search->work, option, search->err);
+    }
+    search->reference = order_reference(answer);
+    for (size_t i = 0; i < answer->count; i++)
+        order_judge(search->work, search->reference, &answer->option[i]);
+}
+
+enum berth_code options_find(struct route_work *work, struct berth_err *err)
+{
+    struct search search; /* the candidates need not be anything yet */
+    struct path *path = NULL;
+    size_t count = 0;
+    if (!paths_find(work, &path, &count))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for paths");
+    search.work = work;
+    search.err = err;
+    search.code = BERTH_OK;
+    search.count = 0;
+    find_direct(&search, path, count);
+    const struct route_option *reference = search.reference;
+    /* beside one of which such a size is not known others would look too good, or too bad */
+    bool is_comparable = reference == NULL || reference->knows_size || work->is_nominal;
+    for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL && is_comparable; by++) {
+        for (int kind = PATH_HOST; kind < PATH_KINDS; kind++)
+            find_single(&search, path, count, (enum path_kind)kind, (enum move_by)by);
+        find_splits(&search, path, count, (enum move_by)by);
+    }
+    free(path);
+    for (size_t i = 0; i < work->answer->count && search.code == BERTH_OK; i++)
+        price_option(&work->answer->option[i], work->bytes);
+    return search.code;
+}

@@ -1,0 +1,291 @@
+#include "plan/route/paths.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost/ends.h"
+#include "cost/published_bound.h"
+#include "node/gpu.h"
+#include "plan/route/order.h"
+
+/* One program's kernels on one gpu share the blocks that it holds, launched with fewer each: a part
+ * must be enough to fill a link. */
+#define KERNELS_MAX 4
+#define WIDE        0.98 /* of what parts get: a lane that carries that is wide enough */
+
+/* ---- hops ---- */
+
+/* By what stands for a transfer that nobody measured or published, as slow as both directions make
+ * it where they are asked for. */
+static bool find_nominal(const struct route_work *work, place_id from, place_id to, enum move_by by,
+                         struct move *ret)
+{
+    if (!plan_pairs_move(work->snap, work->pairs, from, to, by, ret))
+        return false;
+    if (work->request.both) {
+        const struct value *bound = published_bound_together(work->snap, ret);
+        ret->slowdown = plan_pairs_both(work->snap, ret);
+        if (bound != NULL)
+            ret->slowdown = fmax(ret->slowdown, 2 * ret->bytes_per_s / bound->value);
+    }
+    return !isnan(ret->slowdown);
+}
+
+static bool add_hop(const struct route_work *work, place_id from, place_id to, enum move_by by,
+                    bool may_be_nominal, struct route_part *part)
+{
+    const struct pair *pair = plan_pairs_find(work->pairs, from, to, by);
+    struct move *hop = &part->hop[part->hop_count];
+    if (pair != NULL)
+        *hop = work->request.both ? pair->both : pair->move;
+    else if (!may_be_nominal || !find_nominal(work, from, to, by, hop))
+        return false;
+    part->in_one_piece =
+        part->hop_count > 0 &&
+        (part->in_one_piece || plan_ends_vendors_differ(work->graph, hop[-1].driver, hop->driver));
+    part->pair[part->hop_count++] = pair;
+    return true;
+}
+
+/* ---- paths ---- */
+
+struct list {
+    struct path *item;
+    size_t count, room;
+    bool is_short; /* of memory */
+};
+
+static void finish(const struct route_work *work, struct path *path)
+{
+    const struct price_pipe *pipe = &path->pipe;
+    path->lanes = (struct lanes){.is_known = true};
+    for (size_t i = 0; i < path->part.hop_count; i++) {
+        const struct move *hop = &path->part.hop[i];
+        plan_lanes_add(&path->lanes, path->part.pair[i] != NULL
+                                         ? path->part.pair[i]->lanes
+                                         : plan_pairs_lanes(work->pairs, hop->from, hop->to));
+    }
+    price_begin(&path->part, path->kind == PATH_DIRECT, &path->pipe);
+    path->rate = path->pipe.rate;
+    path->time_ns = price_time_ns(&pipe, 1, work->bytes);
+}
+
+/* Through count memories. */
+static void add_path(const struct route_work *work, enum path_kind kind, enum move_by by,
+                     const place_id *via, size_t count, struct list *list)
+{
+    bool may_be_nominal = work->is_nominal;
+    if (list->count == list->room) {
+        size_t room = list->room > 0 ? 2 * list->room : 64;
+        struct path *more = realloc(list->item, room * sizeof *more);
+        list->is_short = list->is_short || more == NULL;
+        if (more == NULL)
+            return;
+        list->item = more;
+        list->room = room;
+    }
+    struct path *path = &list->item[list->count];
+    place_id from = work->request.from;
+    path->kind = kind;
+    path->by = by;
+    path->part.hop_count = 0;
+    for (size_t i = 0; i <= count; i++) {
+        place_id to = i < count ? via[i] : work->request.to;
+        if (!add_hop(work, from, to, by, may_be_nominal, &path->part))
+            return;
+        from = to;
+    }
+    /* all bytes lie there at once */
+    int64_t room = count > 0 ? graph_place(work->graph, via[0])->capacity_bytes : -1;
+    if (path->part.in_one_piece && room >= 0 && room < work->request.bytes)
+        return;
+    finish(work, path);
+    list->count++;
+}
+
+/* Whether bytes on their way elsewhere may stop there. Memory that a gpu has in common with its
+ * cores is that gpu. */
+static bool may_stop(const struct route_work *work, place_id via, enum place_kind kind)
+{
+    if (via == work->request.from || via == work->request.to ||
+        graph_place(work->graph, via)->kind != kind || !plan_pairs_passes(work->pairs, via))
+        return false;
+    return kind == PLACE_GPU
+               ? allowed_has_gpu(work->request.allowed, via) &&
+                     !plan_ends_is_lost(work->snap, via) && !gpu_is_cut(work->graph, via)
+               : allowed_has_memory(work->request.allowed, via) &&
+                     gpu_apu_at(work->graph, via) == PLACE_NONE;
+}
+
+static void add_through(const struct route_work *work, enum move_by by, struct list *list)
+{
+    const place_id *memory;
+    size_t count = plan_pairs_memories(work->pairs, &memory);
+    for (size_t m = 0; m < count; m++) {
+        if (by == MOVE_COPY_ENGINE && may_stop(work, memory[m], PLACE_NUMA))
+            add_path(work, PATH_HOST, by, &memory[m], 1, list);
+        if (!may_stop(work, memory[m], PLACE_GPU))
+            continue;
+        add_path(work, PATH_ONE_GPU, by, &memory[m], 1, list);
+        for (size_t n = 0; n < count && !work->is_nominal; n++)
+            if (n != m && may_stop(work, memory[n], PLACE_GPU))
+                add_path(work, PATH_TWO_GPUS, by, (place_id[]){memory[m], memory[n]}, 2, list);
+    }
+}
+
+/* What is measured or published; else by links. Between gpus copy engines may stop where links do
+ * not: where nothing is known of kernels alone, by links they may be faster. */
+static void add_direct(struct route_work *work, int last, struct list *list)
+{
+    place_id from = work->request.from, to = work->request.to;
+    bool are_gpus = graph_place(work->graph, from)->kind == PLACE_GPU &&
+                    graph_place(work->graph, to)->kind == PLACE_GPU;
+    for (int by = MOVE_COPY_ENGINE; by <= last; by++)
+        add_path(work, PATH_DIRECT, (enum move_by)by, NULL, 0, list);
+    bool is_known = list->count > 0,
+         has_kernel = is_known && (list->item[list->count - 1].by == MOVE_KERNEL || !are_gpus);
+    work->is_nominal = true;
+    for (int by = is_known ? MOVE_KERNEL : MOVE_COPY_ENGINE; by <= last && !has_kernel; by++)
+        add_path(work, PATH_DIRECT, (enum move_by)by, NULL, 0, list);
+    if (list->count == 2 && list->item[1].rate <= list->item[0].rate &&
+        plan_pairs_is_guess(work->pairs, from, to, MOVE_KERNEL))
+        list->count = 1;
+    /* gpus of two vendors have no direct path */
+    work->is_nominal = !is_known && (list->count > 0 ||
+                                     (are_gpus && plan_ends_vendors_differ(work->graph, from, to)));
+}
+
+bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count)
+{
+    struct list list = {.item = NULL};
+    int last = work->request.overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL;
+    work->is_nominal = false;
+    add_direct(work, last, &list);
+    bool is_one = plan_ends_are_one(work->graph, work->request.from, work->request.to);
+    for (int by = MOVE_COPY_ENGINE; by <= last && !is_one; by++)
+        add_through(work, (enum move_by)by, &list);
+    for (size_t i = 0; i < list.count; i++) /* they have moved */
+        list.item[i].pipe.part = &list.item[i].part;
+    *ret = list.item;
+    *ret_count = list.count;
+    if (list.is_short)
+        free(list.item);
+    return !list.is_short;
+}
+
+/* ---- options ---- */
+
+/* Kernels of concurrent transfers on that gpu. */
+static size_t kernels_beside(const struct route_work *work, place_id gpu)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < work->request.concurrent_count; i++)
+        count += work->concurrent[i].by == MOVE_KERNEL && work->concurrent[i].driver == gpu;
+    return count;
+}
+
+void paths_option(const struct route_work *work, const struct path *const *path, size_t count,
+                  struct route_option *ret)
+{
+    ret->part_count = count;
+    ret->shared = NULL;
+    ret->is_shared_stated = false;
+    ret->soonest = ret->latest = 1;
+    ret->worth_measuring[0] = '\0';
+    for (size_t p = 0; p < count; p++) {
+        ret->part[p] = path[p]->part;
+        for (size_t i = 0; i < ret->part[p].hop_count; i++) {
+            const struct move *hop = &ret->part[p].hop[i];
+            ret->part[p].kernels_beside[i] =
+                (uint8_t)(hop->by == MOVE_KERNEL ? kernels_beside(work, hop->driver) : 0);
+        }
+    }
+}
+
+static bool has_hop(const struct path *path, const struct move *hop)
+{
+    for (size_t i = 0; i < path->part.hop_count; i++)
+        if (path->part.hop[i].from == hop->from && path->part.hop[i].to == hop->to)
+            return true;
+    return false;
+}
+
+static size_t kernels_on(const struct path *path, place_id gpu)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < path->part.hop_count && path->by == MOVE_KERNEL; i++)
+        count += path->part.hop[i].driver == gpu;
+    return count;
+}
+
+static bool hops_fit(const struct route_work *work, const struct path *const *path, size_t count,
+                     const struct move *hop, size_t its)
+{
+    size_t kernels = hop->by == MOVE_KERNEL ? kernels_beside(work, hop->driver) : 0;
+    for (size_t p = 0; p < count; p++) {
+        if (p != its && has_hop(path[p], hop))
+            return false;
+        kernels += kernels_on(path[p], hop->driver);
+    }
+    return hop->by != MOVE_KERNEL || kernels <= KERNELS_MAX;
+}
+
+/* The limit, among those that concurrent runs showed, that the hops of both paths over that lane
+ * use: the simulator knows what they get there. */
+static bool is_limit_known(const struct route_work *work, const struct path *a,
+                           const struct path *b, size_t lane)
+{
+    for (size_t i = 0; i < a->part.hop_count * b->part.hop_count; i++) {
+        const struct pair *x = a->part.pair[i % a->part.hop_count],
+                          *y = b->part.pair[i / a->part.hop_count];
+        if (x == NULL || y == NULL || (x->lanes->bit[lane / 64] >> lane % 64 & 1) == 0 ||
+            (y->lanes->bit[lane / 64] >> lane % 64 & 1) == 0)
+            continue;
+        for (unsigned k = 0; k < x->limit_count * y->limit_count; k++)
+            if (x->limit[k % x->limit_count] == y->limit[k / x->limit_count] &&
+                plan_pairs_limit(work->pairs, x->limit[k % x->limit_count]).step_count > 0)
+                return true;
+    }
+    return false;
+}
+
+/* Lanes that several use carry what these get. */
+static bool lanes_fit(const struct route_work *work, const struct path *const *path, size_t count)
+{
+    for (size_t w = 0; w < LANES_WORDS; w++) {
+        uint64_t once = 0, twice = 0;
+        for (size_t p = 0; p < count; p++) {
+            twice |= once & path[p]->lanes.bit[w];
+            once |= path[p]->lanes.bit[w];
+        }
+        for (; twice != 0; twice &= twice - 1) {
+            size_t lane = 64 * w + (size_t)__builtin_ctzll(twice), first = count;
+            double sum = 0;
+            bool is_known = true;
+            for (size_t p = 0; p < count; p++) {
+                if ((path[p]->lanes.bit[w] & twice & -twice) == 0)
+                    continue;
+                is_known = is_known &&
+                           (first == count || is_limit_known(work, path[first], path[p], lane));
+                first = first == count ? p : first;
+                sum += path[p]->rate;
+            }
+            if (!is_known && WIDE * sum > plan_pairs_lane(work->pairs, lane))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool paths_fit(const struct route_work *work, const struct path *const *path, size_t count)
+{
+    for (size_t p = 0; p < count; p++) {
+        if (path[p]->by != path[0]->by || !path[p]->lanes.is_known || path[p]->part.in_one_piece)
+            return false;
+        for (size_t i = 0; i < path[p]->part.hop_count; i++)
+            if (!hops_fit(work, path, count, &path[p]->part.hop[i], p))
+                return false;
+    }
+    return lanes_fit(work, path, count);
+}
