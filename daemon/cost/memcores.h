@@ -7,7 +7,8 @@
  *    places of which each has some of them, at most the highest rate known of that memory
  * 2. the same by published or stated values, which are upper ends for fewer cores, and for memory
  *    that a gpu has as well
- * 3. between packages that have one memory with their gpus (MI300A), the rate of those gpus' links
+ * 3. of a NUMA node's cores between packages that have one memory with their gpus (MI300A), the
+ * rate of those gpus' links
  * 4. at most the rate of cores in the memory's own package, or a published bound
  *
  * Pure; any thread.
@@ -23,18 +24,12 @@
 #include "node/graph.h"
 #include "node/snapshot.h"
 
-#define MEMCORES_HOLDERS    5
 #define MEMCORES_LINE_BYTES 64 /* of one random access */
 
 struct memcores {
-    unsigned cores;  /* that work */
-    unsigned in_all; /* that there are */
-    /* the places that have them all, smallest first: core, L3, NUMA node, package, machine */
-    place_id holder[MEMCORES_HOLDERS];
-    unsigned holder_count;
-    place_id *group; /* owned: the places above cores, ascending */
-    size_t group_count;
-    uint16_t *inside; /* behind group, by place id: how many of the cores it has */
+    unsigned cores;   /* that work */
+    unsigned in_all;  /* that there are */
+    uint16_t *inside; /* owned: by place id, how many of the cores it has */
     uint16_t *of;     /* behind inside: how many cores it has in all */
 };
 
@@ -75,5 +70,5 @@ struct memcores_value {
 struct memcores_value memcores_rate(const struct memcores_access *access, bool is_write);
 
 /* Of one dependent load by one of the cores, the mean over several places: over the smallest buffer
- * measured that has span bytes (INFINITY: larger than caches; NAN: the largest there is). */
+ * measured that has span bytes (INFINITY: larger than caches). */
 struct memcores_value memcores_latency(const struct memcores_access *access, double span);

@@ -11,40 +11,26 @@
 #include "node/spread.h"
 #include "node/transfer.h"
 
-#define CANDIDATES   12
 #define SHARED_AXES  "bytes=16777216" /* the largest size of shared_write */
 #define SHARED_BYTES 16777216.0
 
 /* ---- the value that prices a stream ---- */
 
-/* A value that may tell the rate of a stream. */
+/* The least doubtful value so far. */
+struct rate {
+    const struct value *value;
+    enum source source;
+    bool is_exact; /* of just that access */
+};
+
+/* A value that may tell the rate. */
 struct candidate {
     enum metric metric;
     place_id from, to;
     const char *axes;
     enum source source; /* of the rate, if the value itself is measured */
-    enum source most;   /* more doubtful values say nothing of kernels */
+    bool is_measured;   /* else it says nothing of kernels */
 };
-
-struct candidates {
-    size_t count;
-    struct candidate item[CANDIDATES];
-};
-
-static void add(struct candidates *list, enum metric metric, place_id from, place_id to,
-                const char *axes, enum source source)
-{
-    list->item[list->count++] =
-        (struct candidate){metric, from, to, axes, source, SOURCE_LOWER_BOUND};
-}
-
-/* Published rates of copy engines say nothing of kernels, which have all links. */
-static void add_measured(struct candidates *list, enum metric metric, place_id from, place_id to,
-                         const char *axes, enum source source)
-{
-    add(list, metric, from, to, axes, source);
-    list->item[list->count - 1].most = SOURCE_REVERSE_DIRECTION;
-}
 
 static const char *operation(bool is_write)
 {
@@ -62,78 +48,90 @@ static enum source source_of(enum source source, const struct value *v)
     return its > source ? its : source;
 }
 
-/* Another gpu of the same model of whose own memory that is known, measured rather than not;
- * PLACE_NONE none. */
-static place_id same_model(const struct memgpu *at, enum metric metric, const char *axes)
+static void consider(const struct memgpu *at, struct rate *best, struct candidate its)
+{
+    const struct value *v = values_find(at->snap->values, its.metric, its.from, its.to, its.axes);
+    if (v == NULL || !(v->value > 0) || (its.is_measured && v->source != VALUE_MEASURED))
+        return;
+    enum source source = source_of(its.source, v);
+    if (best->value == NULL || source < best->source)
+        *best = (struct rate){v, source, its.source == SOURCE_MEASURED};
+}
+
+static bool is_same_model(const struct memgpu *at, place_id gpu)
+{
+    const char *its = graph_place(at->snap->graph, gpu)->model,
+               *own = graph_place(at->snap->graph, at->gpu)->model;
+    return gpu != at->gpu && its != NULL && own != NULL && strcmp(its, own) == 0;
+}
+
+/* The gpu's own memory, else that of a gpu of the same model. */
+static void consider_own(const struct memgpu *at, enum metric metric, const char *axes,
+                         enum source source, struct rate *best)
 {
     const struct graph *graph = at->snap->graph;
-    const char *model = graph_place(graph, at->gpu)->model;
-    place_id found = PLACE_NONE;
+    enum source similar = source > SOURCE_SIMILAR_PAIR ? source : SOURCE_SIMILAR_PAIR;
+    consider(at, best, (struct candidate){metric, at->gpu, at->gpu, axes, source, false});
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
-         g = graph_next(graph, PLACE_GPU, g + 1)) {
-        const char *its = graph_place(graph, g)->model;
-        if (g == at->gpu || model == NULL || its == NULL || strcmp(model, its) != 0)
-            continue;
-        const struct value *v = values_find(at->snap->values, metric, g, g, axes);
-        if (v != NULL && v->value > 0 && (v->source == VALUE_MEASURED || found == PLACE_NONE))
-            found = g;
-        if (found == g && v->source == VALUE_MEASURED)
-            return g;
-    }
-    return found;
+         g = graph_next(graph, PLACE_GPU, g + 1))
+        if (is_same_model(at, g))
+            consider(at, best, (struct candidate){metric, g, g, axes, similar, false});
 }
 
-static void add_own(const struct memgpu *at, bool is_write, struct candidates *list)
+static void rate_in_own(const struct memgpu *at, bool is_write, enum source source,
+                        struct rate *best)
 {
     const char *axes = own_operation(is_write);
-    place_id gpu = at->gpu, numa = at->node->numa_of[gpu],
-             peer = same_model(at, METRIC_MEMORY_BANDWIDTH, axes),
-             copies = same_model(at, METRIC_GPU_STREAM, "");
-    add(list, METRIC_MEMORY_BANDWIDTH, gpu, gpu, axes, SOURCE_MEASURED);
-    add(list, METRIC_GPU_STREAM, gpu, gpu, "", SOURCE_SIMILAR_PAIR);
-    if (peer != PLACE_NONE)
-        add(list, METRIC_MEMORY_BANDWIDTH, peer, peer, axes, SOURCE_SIMILAR_PAIR);
-    if (copies != PLACE_NONE)
-        add(list, METRIC_GPU_STREAM, copies, copies, "", SOURCE_SIMILAR_PAIR);
-    if (memkind_is_one(at->node, gpu)) /* by firmware: what cores get of it says nothing */
-        add(list, METRIC_MEMORY_BANDWIDTH, numa, numa, axes, SOURCE_NOMINAL);
-    if (!is_write)
-        return;
-    add(list, METRIC_MEMORY_BANDWIDTH, gpu, gpu, "", SOURCE_REVERSE_DIRECTION);
-    peer = same_model(at, METRIC_MEMORY_BANDWIDTH, "");
-    if (peer != PLACE_NONE)
-        add(list, METRIC_MEMORY_BANDWIDTH, peer, peer, "", SOURCE_REVERSE_DIRECTION);
+    place_id numa = at->node->numa_of[at->gpu];
+    const struct value *v =
+        memkind_is_one(at->node, at->gpu)
+            ? values_find(at->snap->values, METRIC_MEMORY_BANDWIDTH, numa, numa, axes)
+            : NULL;
+    consider(at, best,
+             (struct candidate){METRIC_MEMORY_BANDWIDTH, at->gpu, at->gpu, axes, source, false});
+    consider_own(at, METRIC_GPU_STREAM, "", SOURCE_SIMILAR_PAIR, best);
+    consider_own(at, METRIC_MEMORY_BANDWIDTH, axes, source, best);
+    if (v != NULL && v->source == VALUE_NOMINAL) /* what cores get of it says nothing */
+        consider(at, best, (struct candidate){v->metric, numa, numa, axes, SOURCE_NOMINAL, false});
+    if (is_write)
+        consider_own(at, METRIC_MEMORY_BANDWIDTH, "", SOURCE_REVERSE_DIRECTION, best);
 }
 
-static void add_peer(place_id gpu, place_id peer, bool is_write, struct candidates *list)
+/* Published rates of copy engines say nothing of kernels, which have all links. */
+static void rate_in_peer(const struct memgpu *at, place_id peer, bool is_write, enum source source,
+                         struct rate *best)
 {
-    place_id from = is_write ? gpu : peer, to = is_write ? peer : gpu;
-    add(list, METRIC_GPU_GPU_KERNEL, gpu, peer, operation(is_write), SOURCE_MEASURED);
-    add(list, METRIC_GPU_GPU_KERNEL, gpu, peer, "", SOURCE_SIMILAR_PAIR);
-    add_measured(list, METRIC_GPU_GPU_COPY_ENGINE, from, to, "", SOURCE_SIMILAR_PAIR);
-    add_measured(list, METRIC_GPU_GPU_KERNEL, peer, gpu, operation(is_write),
-                 SOURCE_REVERSE_DIRECTION);
-    add_measured(list, METRIC_GPU_GPU_COPY_ENGINE, to, from, "", SOURCE_REVERSE_DIRECTION);
+    const enum source similar = SOURCE_SIMILAR_PAIR, reverse = SOURCE_REVERSE_DIRECTION;
+    place_id gpu = at->gpu, from = is_write ? gpu : peer, to = is_write ? peer : gpu;
+    const struct candidate list[] = {
+        {METRIC_GPU_GPU_KERNEL, gpu, peer, operation(is_write), source, false},
+        {METRIC_GPU_GPU_KERNEL, gpu, peer, "", similar, false},
+        {METRIC_GPU_GPU_COPY_ENGINE, from, to, "", similar, true},
+        {METRIC_GPU_GPU_KERNEL, peer, gpu, operation(is_write), reverse, true},
+        {METRIC_GPU_GPU_COPY_ENGINE, to, from, "", reverse, true}};
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        consider(at, best, list[i]);
 }
 
-static void add_host_kernels(const struct memgpu *at, bool is_write, struct candidates *list)
+static void rate_in_host(const struct memgpu *at, bool is_write, struct rate *best)
 {
+    const enum source exact = SOURCE_MEASURED, similar = SOURCE_SIMILAR_PAIR;
     place_id gpu = at->gpu, numa = at->place.memory, from = is_write ? gpu : numa,
              to = is_write ? numa : gpu;
-    enum memkind kind = at->place.kind;
-    if (kind == MEMKIND_SYSTEM)
-        add(list, METRIC_MEMORY_BANDWIDTH, gpu, numa, own_operation(is_write), SOURCE_MEASURED);
-    if (kind == MEMKIND_MANAGED) {
-        add(list, METRIC_HOST_GPU_KERNEL, from, to,
-            is_write ? "kind=managed;operation=write" : "kind=managed;operation=read",
-            SOURCE_MEASURED);
-        add(list, METRIC_HOST_GPU_KERNEL, from, to, "kind=managed", SOURCE_SIMILAR_PAIR);
-    }
-    add(list, METRIC_HOST_GPU_KERNEL, from, to, operation(is_write),
-        kind == MEMKIND_MANAGED ? SOURCE_SIMILAR_PAIR : SOURCE_MEASURED);
-    add(list, METRIC_HOST_GPU_KERNEL, from, to, "", SOURCE_SIMILAR_PAIR);
-    if (kind != MEMKIND_SYSTEM)
-        add(list, METRIC_MEMORY_BANDWIDTH, gpu, numa, own_operation(is_write), SOURCE_SIMILAR_PAIR);
+    const char *managed = is_write ? "kind=managed;operation=write" : "kind=managed;operation=read";
+    bool is_managed = at->place.kind == MEMKIND_MANAGED;
+    const struct candidate list[] = {
+        {METRIC_HOST_GPU_KERNEL, from, to, managed, exact, false},
+        {METRIC_HOST_GPU_KERNEL, from, to, "kind=managed", similar, false},
+        {METRIC_MEMORY_BANDWIDTH, gpu, numa, own_operation(is_write), exact, false},
+        {METRIC_HOST_GPU_KERNEL, from, to, operation(is_write), is_managed ? similar : exact,
+         false},
+        {METRIC_HOST_GPU_KERNEL, from, to, "", similar, false},
+        {METRIC_MEMORY_BANDWIDTH, gpu, numa, own_operation(is_write), similar, false},
+        {METRIC_HOST_GPU_COPY_ENGINE, from, to, "", similar, false}};
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        if (i >= 3 || (i < 2 ? is_managed : at->place.kind == MEMKIND_SYSTEM))
+            consider(at, best, list[i]);
 }
 
 /* The gpu in whose memory the buffer lies, PLACE_NONE the host's. What the runtime of a gpu gives
@@ -164,49 +162,21 @@ bool memgpu_is_own(const struct memgpu *at)
     return !moves && (owner_of(at) == at->gpu || is_one_with(at));
 }
 
-static void list_candidates(const struct memgpu *at, bool is_write, struct candidates *list)
+/* value is NULL where nothing is known. Memory of a processor that is a gpu's as well is another
+ * kind of that gpu's. */
+static struct rate find_rate(const struct memgpu *at, bool is_write)
 {
-    place_id owner = owner_of(at), gpu = at->gpu, numa = at->place.memory;
-    if (owner == gpu || (owner != PLACE_NONE && is_one_with(at))) {
-        add_own(at, is_write, list);
-    } else if (owner != PLACE_NONE) {
-        add_peer(gpu, owner, is_write, list);
-    } else {
-        add_host_kernels(at, is_write, list);
-        size_t others = list->count; /* such memory by another name, of another kind */
-        place_id peer = memkind_one_of(at->node, numa);
-        if (is_one_with(at))
-            add_own(at, is_write, list);
-        else
-            add(list, METRIC_HOST_GPU_COPY_ENGINE, is_write ? gpu : numa, is_write ? numa : gpu, "",
-                SOURCE_SIMILAR_PAIR);
-        if (peer != PLACE_NONE && !is_one_with(at))
-            add_peer(gpu, peer, is_write, list);
-        for (; others < list->count; others++)
-            if (list->item[others].source == SOURCE_MEASURED)
-                list->item[others].source = SOURCE_SIMILAR_PAIR;
-    }
-}
-
-/* The least doubtful value, the first of those. */
-static const struct candidate *find(const struct memgpu *at, const struct candidates *list,
-                                    const struct value **ret, enum source *ret_source)
-{
-    const struct candidate *found = NULL;
-    for (size_t i = 0; i < list->count; i++) {
-        const struct candidate *its = &list->item[i];
-        const struct value *v =
-            values_find(at->snap->values, its->metric, its->from, its->to, its->axes);
-        bool is_usable = v != NULL && v->value > 0 &&
-                         (its->source != SOURCE_NOMINAL || v->source == VALUE_NOMINAL);
-        enum source source = is_usable ? source_of(its->source, v) : SOURCE_LOWER_BOUND;
-        if (!is_usable || source > its->most || (found != NULL && source >= *ret_source))
-            continue;
-        found = its;
-        *ret = v;
-        *ret_source = source;
-    }
-    return found;
+    struct rate best = {0};
+    place_id owner = owner_of(at),
+             peer = owner != PLACE_NONE ? owner : memkind_one_of(at->node, at->place.memory);
+    enum source source = owner != PLACE_NONE ? SOURCE_MEASURED : SOURCE_SIMILAR_PAIR;
+    if (owner == PLACE_NONE)
+        rate_in_host(at, is_write, &best);
+    if (owner == at->gpu || is_one_with(at))
+        rate_in_own(at, is_write, source, &best);
+    else if (peer != PLACE_NONE)
+        rate_in_peer(at, peer, is_write, source, &best);
+    return best;
 }
 
 /* ---- starting kernels ---- */
@@ -286,23 +256,22 @@ static struct memtime by_curve(const struct memgpu *at, const struct curve *curv
         fmax(curve_fit_spread_mean(&curve->fit, once, rounds), spread_one(deviation, 0, v->n, 2)));
 }
 
-static struct memtime by_value(const struct memgpu *at, const struct candidate *its,
-                               const struct value *v, enum source source, double bytes)
+static struct memtime by_value(const struct memgpu *at, const struct rate *rate, double bytes)
 {
-    const struct curve *curve =
-        v->source == VALUE_MEASURED && at->span < MOVE_LARGE_BYTES
-            ? curve_find(at->snap->derived.curves, its->metric, its->from, its->to, its->axes)
-            : NULL;
+    const struct value *v = rate->value;
+    const struct curve *curve = v->source == VALUE_MEASURED && at->span < MOVE_LARGE_BYTES
+                                    ? curve_find(at->snap->derived.curves, v->metric, v->from,
+                                                 v->to, values_axes(at->snap->values, v))
+                                    : NULL;
     struct memtime time = curve != NULL
                               ? by_curve(at, curve, v, bytes)
-                              : by_rate(at, its->metric, v, bytes, bytes / fmin(bytes, at->span));
-    bool is_others = its->from == its->to && its->from != at->gpu;
-    if (is_others || source == SOURCE_REVERSE_DIRECTION) /* the interval is another's */
-        time.below = time.above = NAN;
+                              : by_rate(at, v->metric, v, bytes, bytes / fmin(bytes, at->span));
+    if ((v->from == v->to && v->from != at->gpu) || rate->source == SOURCE_REVERSE_DIRECTION)
+        time.below = time.above = NAN; /* the interval is another's */
     memtime_cite(at->basis, v);
-    if (its->source > SOURCE_MEASURED)
-        time = memtime_doubted(time, MEMTIME_SIMILAR, source);
-    time.source = time.source > source ? time.source : source;
+    if (!rate->is_exact)
+        time = memtime_doubted(time, MEMTIME_SIMILAR, rate->source);
+    time.source = time.source > rate->source ? time.source : rate->source;
     return time;
 }
 
@@ -328,12 +297,7 @@ static struct memtime by_links(const struct memgpu *at, bool is_write, double by
             return memtime_doubted(near, MEMTIME_LINKS, SOURCE_NOMINAL);
         at->basis->evidence->count = evidence;
     }
-    const struct value *most = move.rate != NULL ? move.rate : move.most;
-    if (most != NULL)
-        memtime_cite(at->basis, most);
-    else if (plan_move_cite(at->snap->graph, &move, at->basis->evidence, at->basis->start, NULL) !=
-             BERTH_OK)
-        at->basis->no_memory = true;
+    memtime_cite_move(at->basis, at->snap->graph, &move);
     struct memtime time =
         memtime_doubted(memtime_bare(time_ns, SOURCE_NOMINAL), MEMTIME_LINKS, SOURCE_NOMINAL);
     return fmin(bytes, at->span) < MOVE_LARGE_BYTES
@@ -343,12 +307,8 @@ static struct memtime by_links(const struct memgpu *at, bool is_write, double by
 
 static struct memtime stream(const struct memgpu *at, bool is_write, double bytes)
 {
-    struct candidates list = {0};
-    const struct value *v;
-    enum source source;
-    list_candidates(at, is_write, &list);
-    const struct candidate *its = find(at, &list, &v, &source);
-    return its != NULL ? by_value(at, its, v, source, bytes) : by_links(at, is_write, bytes);
+    struct rate rate = find_rate(at, is_write);
+    return rate.value != NULL ? by_value(at, &rate, bytes) : by_links(at, is_write, bytes);
 }
 
 static const struct value *touch_at(const struct memgpu *at, bool is_write, place_id numa)
@@ -404,37 +364,36 @@ struct memtime memgpu_stream(const struct memgpu *at, double read_bytes, double 
     return memtime_sum(read, stream_from_first(at, true, write_bytes));
 }
 
-static const struct value *latency_of(const struct memgpu *at, place_id to)
+/* In its own memory, else in that of a gpu of the same model; value NULL unknown. */
+static struct rate own_latency(const struct memgpu *at)
 {
-    const struct value *v = values_find(at->snap->values, METRIC_MEMORY_LATENCY, at->gpu, to, "");
-    place_id peer =
-        v == NULL && to == at->gpu ? same_model(at, METRIC_MEMORY_LATENCY, "") : PLACE_NONE;
-    if (peer != PLACE_NONE)
-        v = values_find(at->snap->values, METRIC_MEMORY_LATENCY, peer, peer, "");
-    return v != NULL && v->value > 0 ? v : NULL;
+    struct rate best = {0};
+    consider_own(at, METRIC_MEMORY_LATENCY, "", SOURCE_MEASURED, &best);
+    return best;
 }
 
 struct memtime memgpu_random(const struct memgpu *at, double bytes)
 {
-    struct candidates own = {0};
-    const struct value *rate;
-    enum source source;
     place_id owner = owner_of(at), to = owner != PLACE_NONE ? owner : at->place.memory;
     struct memtime time = memgpu_stream(at, bytes, 0);
-    const struct value *near = latency_of(at, at->gpu),
-                       *far = memgpu_is_own(at) ? near : latency_of(at, to);
-    add_own(at, false, &own);
+    const struct value *near = own_latency(at).value,
+                       *far = memgpu_is_own(at)
+                                  ? near
+                                  : values_find(at->snap->values, METRIC_MEMORY_LATENCY, at->gpu,
+                                                to, "");
+    struct rate own = {0};
+    rate_in_own(at, false, SOURCE_MEASURED, &own);
     time.below = time.above = NAN;
     if (isnan(time.time_ns))
         return time;
-    if (find(at, &own, &rate, &source) == NULL || near == NULL || far == NULL)
+    if (own.value == NULL || near == NULL || far == NULL || !(far->value > 0))
         return memtime_doubted(time, MEMTIME_AS_STREAM, SOURCE_LOWER_BOUND);
     memtime_cite(at->basis, far);
     memtime_cite(at->basis, near);
-    memtime_cite(at->basis, rate);
+    memtime_cite(at->basis, own.value);
     /* latency times rate is what is in flight: that much each latency */
-    time.time_ns = fmax(time.time_ns, bytes / rate->value * 1e9 * (far->value / near->value));
-    return memtime_doubted(time, MEMTIME_IN_FLIGHT, source_of(SOURCE_SIMILAR_PAIR, rate));
+    time.time_ns = fmax(time.time_ns, bytes / own.value->value * 1e9 * (far->value / near->value));
+    return memtime_doubted(time, MEMTIME_IN_FLIGHT, source_of(SOURCE_SIMILAR_PAIR, own.value));
 }
 
 /* A round of shared_write takes the pages to the host and back. */

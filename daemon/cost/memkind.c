@@ -180,68 +180,34 @@ struct memkind_reached memkind_reaches(const struct memkind_user *user,
 
 /* ---- calls ---- */
 
-static void system_call(int64_t bytes, int32_t numa, bool xnack, char *buffer, size_t size)
-{
-    snprintf(buffer, size, "numa_alloc_onnode(%" PRId64 ", %" PRId32 ")%s", bytes, numa,
-             xnack ? " with HSA_XNACK=1 in the environment" : "");
-}
-
 /* CUDA takes pages as the thread's policy says; HIP takes the gpu's own node unless told to follow
  * the policy. */
-static void pinned_call(const struct memkind_node *node, const struct memkind_place *place,
-                        int64_t bytes, char *buffer, size_t size)
-{
-    const struct graph *graph = node->graph;
-    const struct place *gpu = graph_place(graph, place->gpu),
-                       *numa = graph_place(graph, place->memory);
-    if (gpu_vendor(gpu) == VENDOR_AMD && locality_numa(graph, place->gpu) == place->memory)
-        snprintf(buffer, size, "hipHostMalloc(&p, %" PRId64 ", hipHostMallocDefault) on %s", bytes,
-                 gpu->name);
-    else if (gpu_vendor(gpu) == VENDOR_AMD)
-        snprintf(buffer, size,
-                 "numa_set_preferred(%" PRId32 "); hipHostMalloc(&p, %" PRId64
-                 ", hipHostMallocNumaUser)",
-                 numa->number, bytes);
-    else
-        snprintf(buffer, size,
-                 "numa_set_preferred(%" PRId32 "); cudaHostAlloc(&p, %" PRId64
-                 ", cudaHostAllocDefault)",
-                 numa->number, bytes);
-}
-
-static void managed_call(const struct memkind_node *node, const struct memkind_place *place,
-                         int64_t bytes, char *buffer, size_t size)
-{
-    const struct graph *graph = node->graph;
-    const char *name = graph_place(graph, place->gpu)->name,
-               *api = gpu_vendor(graph_place(graph, place->gpu)) == VENDOR_AMD ? "hip" : "cuda";
-    if (graph_place(graph, place->memory)->kind == PLACE_GPU)
-        snprintf(buffer, size, "%sMallocManaged(&p, %" PRId64 "), advised to %s", api, bytes, name);
-    else
-        snprintf(buffer, size,
-                 "numa_set_preferred(%" PRId32 "); %sMallocManaged(&p, %" PRId64
-                 "), advised to the host",
-                 graph_place(graph, place->memory)->number, api, bytes);
-}
-
 void memkind_call(const struct memkind_node *node, const struct memkind_place *place, int64_t bytes,
                   bool xnack, char *buffer, size_t size)
 {
-    const struct graph *graph = node->graph;
-    switch (place->kind) {
-    case MEMKIND_SYSTEM:
-        system_call(bytes, graph_place(graph, place->memory)->number, xnack, buffer, size);
-        return;
-    case MEMKIND_PINNED:
-        pinned_call(node, place, bytes, buffer, size);
-        return;
-    case MEMKIND_MANAGED:
-        managed_call(node, place, bytes, buffer, size);
-        return;
-    default:
-        snprintf(buffer, size, "%s(&p, %" PRId64 ") on %s",
-                 gpu_vendor(graph_place(graph, place->gpu)) == VENDOR_AMD ? "hipMalloc"
-                                                                          : "cudaMalloc",
-                 bytes, graph_place(graph, place->gpu)->name);
-    }
+    bool has_gpu = place->gpu != PLACE_NONE;
+    const struct place *memory = graph_place(node->graph, place->memory),
+                       *gpu = graph_place(node->graph, has_gpu ? place->gpu : place->memory);
+    bool is_amd = has_gpu && gpu_vendor(gpu) == VENDOR_AMD,
+         is_near = has_gpu && locality_numa(node->graph, place->gpu) == place->memory,
+         on_gpu = memory->kind == PLACE_GPU || place->kind == MEMKIND_DEVICE;
+    const char *api = is_amd ? "hip" : "cuda";
+    char policy[64] = "";
+    if (!on_gpu && !(place->kind == MEMKIND_PINNED && is_amd && is_near))
+        snprintf(policy, sizeof policy, "numa_set_preferred(%" PRId32 "); ", memory->number);
+    if (place->kind == MEMKIND_SYSTEM)
+        snprintf(buffer, size, "numa_alloc_onnode(%" PRId64 ", %" PRId32 ")%s", bytes,
+                 memory->number, xnack ? " with HSA_XNACK=1 in the environment" : "");
+    else if (place->kind == MEMKIND_DEVICE)
+        snprintf(buffer, size, "%sMalloc(&p, %" PRId64 ") on %s", api, bytes, gpu->name);
+    else if (place->kind == MEMKIND_MANAGED)
+        snprintf(buffer, size, "%s%sMallocManaged(&p, %" PRId64 "), advised to %s", policy, api,
+                 bytes, on_gpu ? gpu->name : "the host");
+    else
+        snprintf(buffer, size, "%s%s(&p, %" PRId64 ", %s)%s%s", policy,
+                 is_amd ? "hipHostMalloc" : "cudaHostAlloc", bytes,
+                 !is_amd   ? "cudaHostAllocDefault"
+                 : is_near ? "hipHostMallocDefault"
+                           : "hipHostMallocNumaUser",
+                 is_amd && is_near ? " on " : "", is_amd && is_near ? gpu->name : "");
 }

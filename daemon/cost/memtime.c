@@ -89,3 +89,10 @@ void memtime_cite(struct memtime_basis *basis, const struct value *value)
     if (!evidence_add(basis->evidence, basis->start, value))
         basis->no_memory = true;
 }
+
+void memtime_cite_move(struct memtime_basis *basis, const struct graph *graph,
+                       const struct move *move)
+{
+    if (plan_move_cite(graph, move, basis->evidence, basis->start, NULL) != BERTH_OK)
+        basis->no_memory = true;
+}

@@ -8,6 +8,7 @@
 #pragma once
 #include "cost/estimate.h"
 #include "cost/evidence.h"
+#include "cost/move.h"
 #include "node/reasons.h"
 
 /* What an answer warns of, each once with the memories that it is about. */
@@ -71,3 +72,5 @@ struct memtime_basis {
 };
 
 void memtime_cite(struct memtime_basis *basis, const struct value *value);
+void memtime_cite_move(struct memtime_basis *basis, const struct graph *graph,
+                       const struct move *move);

@@ -246,28 +246,19 @@ static enum berth_code candidates(struct alloc_work *work, struct berth_err *err
 
 /* ---- the whole ---- */
 
-/* True when structure tells the options apart: by where the heaviest user is, or because one of
- * them is that gpu's own. */
-static bool is_told_apart(const struct alloc_work *work)
-{
-    const struct graph *graph = work->snap->graph;
-    if (work->heaviest != PLACE_NONE &&
-        (locality_numa(graph, work->heaviest) != PLACE_NONE ||
-         locality_above(graph, work->heaviest, PLACE_PACKAGE) != PLACE_NONE))
-        return true;
-    for (size_t i = 0; i < work->answer.count; i++)
-        if (work->answer.option[i].distance < 0)
-            return true;
-    return false;
-}
-
+/* Options are told apart by a time, by where the heaviest user is, or as that gpu's own. */
 static enum berth_code check_known(const struct alloc_work *work, struct berth_err *err)
 {
     const struct alloc_request *request = work->request;
-    size_t unknown = 0;
+    const struct graph *graph = work->snap->graph;
+    bool is_told = work->answer.count == 1 ||
+                   (work->heaviest != PLACE_NONE &&
+                    (locality_numa(graph, work->heaviest) != PLACE_NONE ||
+                     locality_above(graph, work->heaviest, PLACE_PACKAGE) != PLACE_NONE));
     for (size_t i = 0; i < work->answer.count; i++)
-        unknown += isnan(work->answer.option[i].predicted.time_ns);
-    if (unknown < work->answer.count || work->answer.count == 1 || is_told_apart(work))
+        is_told |=
+            !isnan(work->answer.option[i].predicted.time_ns) || work->answer.option[i].distance < 0;
+    if (is_told)
         return BERTH_OK;
     bool by_gpu = work->user[0].reach.gpu != PLACE_NONE;
     err_text(err, 0, metric_info(by_gpu ? METRIC_HOST_GPU_KERNEL : METRIC_MEMORY_BANDWIDTH)->name);

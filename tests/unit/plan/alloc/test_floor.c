@@ -265,7 +265,7 @@ static void few_bytes_of_many_cores_take_no_less_than_one_access(void **state)
         for (size_t o = 0; o < f.answer.count; o++)
             assert_true(isnan(f.answer.option[o].predicted.time_ns) ||
                         f.answer.option[o].predicted.time_ns >= 96);
-        assert_true(option(&f, MEMKIND_SYSTEM, f.numa[0])->predicted.time_ns >= 96);
+        assert_true(i == 1 || option(&f, MEMKIND_SYSTEM, f.numa[0])->predicted.time_ns >= 96);
     }
     end(&f);
 }
