@@ -17,7 +17,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, NODES  # noqa: E402
 from node import Node, cpus_of  # noqa: E402
-from reasons import texts  # noqa: E402
+from reasons import codes, texts  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 MB, GIB = 1_000_000, 1 << 30
@@ -174,10 +174,10 @@ def where_nothing_was_measured_kernels_copy_between_gpus_of_amd():
             answer = node.bind(4, **ring)
             assert set(chosen(answer)) in RING_HALVES and abs(time_of(answer) / (1e6 / 0.75) - 1) < 0.01, answer
             assert all(task["environment"]["HSA_ENABLE_PEER_SDMA"] == "0" for task in answer["tasks"]), answer["tasks"][0]
-            assert any("stop at 50 GB/s" in reason and "Schieffer" in reason for reason in texts(answer, "reasons")), texts(answer, "reasons")
+            assert [(reason["subjects"], reason["numbers"]) for reason in answer["reasons"] if reason["code"] == "engines-stop"] == [(["gfx90a"], {"most_bytes_per_s": 50e9})], answer["reasons"]
             assert abs(time_of(node.bind(4, mechanism="copy_engine", **ring)) / 2e6 - 1) < 0.01
             for tasks, gpus in ((2, (0, 2)), (3, (0, 2, 4))):  # over single links both take as long by what they are said to carry
-                assert any("go by kernel" in reason for reason in texts(node.bind(tasks, gpus=gpus, **ring), "reasons")), gpus
+                assert "copies-by-kernel" in codes(node.bind(tasks, gpus=gpus, **ring), "reasons"), gpus
             for target in ("gpu1", "gpu6", "gpu2"):
                 error, answer = node.ask("Route", {"from": "gpu0", "to": target, "bytes": GIB})
                 plain = [option for option in answer["options"] if len(option["segments"]) == 1 and not option["segments"][0]["via"]]
@@ -186,7 +186,7 @@ def where_nothing_was_measured_kernels_copy_between_gpus_of_amd():
                 assert answer["options"][0] == plain[0] and plain[1]["worth_measuring"] == ("berth probe gpu_gpu_kernel" if is_wide else None), plain
                 assert plain[0]["evidence"][0]["source"] == ("published" if is_wide else "nominal") and abs(GIB / plain[0]["predicted"]["time_ns"] / (50 if is_wide else 37.5) - 1) < 0.01, plain[0]
     with Asked("mi300a") as node:
-        assert any("go by kernel" in reason for reason in texts(node.bind(4, **ring), "reasons"))
+        assert "copies-by-kernel" in codes(node.bind(4, **ring), "reasons")
 
 
 def a_task_stays_inside_one_superchip():

@@ -5,18 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/quantity.h"
 #include "cost/pairs.h"
 #include "cost/policy.h"
-#include "node/reasons.h"
-
-#define NAMED 3 /* transfers, when only some go by kernel */
-
-/* Transfers between gpus, or with the host. */
-struct sort {
-    size_t count[2]; /* by mechanism */
-    const struct move *kernel[NAMED];
-};
 
 static bool is_between_gpus(const struct graph *graph, const struct move *move)
 {
@@ -24,25 +14,16 @@ static bool is_between_gpus(const struct graph *graph, const struct move *move)
            graph_place(graph, move->to)->kind == PLACE_GPU;
 }
 
-/* With a nic no gpu copies. */
+/* With a NIC no GPU copies. */
 static bool is_copy(const struct graph *graph, const struct move *move)
 {
     return move != NULL && graph_place(graph, move->from)->kind != PLACE_NIC &&
            graph_place(graph, move->to)->kind != PLACE_NIC;
 }
 
-static void count_one(struct sort *sort, const struct move *move)
-{
-    size_t by = move->by == MOVE_KERNEL;
-    if (by == 1 && sort->count[1] < NAMED)
-        sort->kernel[sort->count[1]] = move;
-    sort->count[by]++;
-}
-
 /* ---- the environment ---- */
 
-/* The moves of each task, one task's after the other's: a transfer is made by the process at either
- * end of it, so it stands with both. */
+/* The transfers of each task, task by task: a transfer belongs to the processes at both ends. */
 struct mine {
     const struct move **move;
     size_t *begin; /* by task, and one more */
@@ -92,123 +73,126 @@ static bool set_variables(const struct bind_price *price, const struct snapshot 
     return ok;
 }
 
-/* ---- the sentence ---- */
+/* ---- reasons ---- */
 
-/* What makes the runtime copy so, "" nothing does. */
-static const char *variable_of(const struct bind_answer *answer, const char *name)
+/* Copies by one mechanism. */
+struct copies {
+    size_t between_gpus, with_host;
+    const struct move *first; /* between GPUs; NULL none */
+};
+
+static struct copies count(const struct bind_price *price, const struct graph *graph,
+                           enum move_by by)
 {
+    struct copies copies = {0};
+    for (size_t f = 0; f < plan_bind_price_ride_count(price); f++) {
+        const struct move *move = plan_bind_price_ride(price, f).move;
+        if (!is_copy(graph, move) || move->by != by)
+            continue;
+        copies.between_gpus += is_between_gpus(graph, move);
+        copies.with_host += !is_between_gpus(graph, move);
+        if (copies.first == NULL && is_between_gpus(graph, move))
+            copies.first = move;
+    }
+    return copies;
+}
+
+/* Finds a variable that makes the runtime copy by kernel; NULL: there is none. */
+static const char *kernel_variable(const struct bind_answer *answer, bool between_gpus)
+{
+    const char *found = NULL;
     for (size_t t = 0; t < answer->task_count; t++)
-        for (size_t i = 0; i < answer->task[t].variables.count; i++)
-            if (strcmp(answer->task[t].variables.variable[i].name, name) == 0 &&
-                strcmp(answer->task[t].variables.variable[i].value, "0") == 0)
-                return name;
-    return "";
+        for (size_t i = 0; i < answer->task[t].variables.count; i++) {
+            const char *name = answer->task[t].variables.variable[i].name;
+            if (strcmp(answer->task[t].variables.variable[i].value, "0") == 0 &&
+                (strcmp(name, "HSA_ENABLE_SDMA") == 0 ||
+                 (between_gpus && strcmp(name, "HSA_ENABLE_PEER_SDMA") == 0)))
+                found = found == NULL || strcmp(name, found) > 0 ? name : found;
+        }
+    return found;
 }
 
-static void say_some(const struct graph *graph, const struct sort *sort, const char *what,
-                     struct bind_answer *answer)
+static void explain_mechanisms(const struct copies *engines, const struct copies *kernels,
+                               struct bind_answer *answer)
 {
-    char names[120] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < NAMED && i < sort->count[1] && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s to %s", i > 0 ? ", " : "",
-                                 graph_place(graph, sort->kernel[i]->from)->name,
-                                 graph_place(graph, sort->kernel[i]->to)->name);
-    char more[40] = "";
-    if (sort->count[1] > NAMED)
-        snprintf(more, sizeof more, " and %zu more", sort->count[1] - NAMED);
-    reasons_note(&answer->reasons,
-                 "%s: %s%s by kernels of the program's own, the other %zu by copy engine", what,
-                 names, more, sort->count[0]);
+    if (engines->between_gpus + engines->with_host > 0)
+        reasons_add(&answer->reasons, REASON_COPIES_BY_ENGINE, NO_SUBJECTS,
+                    NUMBERS((double)engines->between_gpus, (double)engines->with_host));
+    if (kernels->between_gpus + kernels->with_host == 0)
+        return;
+    reasons_add(&answer->reasons, REASON_COPIES_BY_KERNEL, NO_SUBJECTS,
+                NUMBERS((double)kernels->between_gpus, (double)kernels->with_host));
+    const char *variable = kernel_variable(answer, kernels->between_gpus > 0);
+    if (variable != NULL)
+        reasons_add(&answer->reasons, REASON_KERNELS_OF_RUNTIME, SUBJECTS(variable), NO_NUMBERS);
+    else
+        reasons_add(&answer->reasons, REASON_KERNELS_OF_PROGRAM, NO_SUBJECTS, NO_NUMBERS);
 }
 
-static void say_how(const struct graph *graph, const struct sort *sort, bool peers,
-                    const char *instead, struct bind_answer *answer)
+/* Names the pairs of GPUs that copy by kernel. */
+static void explain_pairs(const struct bind_price *price, const struct graph *graph,
+                          struct bind_answer *answer)
 {
-    const char *what = peers ? "copies between gpus" : "copies with the host";
-    if (sort->count[0] > 0 && sort->count[1] > 0) {
-        say_some(graph, sort, what, answer);
-    } else if (sort->count[0] > 0) {
-        reasons_note(&answer->reasons, "%s go by copy engine%s", what, instead);
-    } else if (sort->count[1] > 0) {
-        const char *name = variable_of(answer, "HSA_ENABLE_SDMA");
-        if (peers && *name == '\0')
-            name = variable_of(answer, "HSA_ENABLE_PEER_SDMA");
-        reasons_note(&answer->reasons, "%s go by kernel: %s%s%s", what,
-                     *name != '\0' ? name : "the program's own, no copy of the runtime's",
-                     *name != '\0' ? "=0 in the tasks' environment has the runtime do so" : "",
-                     instead);
+    char pair[REASON_SUBJECT_SIZE];
+    for (size_t f = 0; f < plan_bind_price_ride_count(price); f++) {
+        const struct move *move = plan_bind_price_ride(price, f).move;
+        if (!is_copy(graph, move) || !is_between_gpus(graph, move) || move->by != MOVE_KERNEL)
+            continue;
+        snprintf(pair, sizeof pair, "%.20s to %.20s", graph_place(graph, move->from)->name,
+                 graph_place(graph, move->to)->name);
+        reasons_add_about(&answer->reasons, REASON_PAIRS_BY_KERNEL, pair, NO_NUMBERS);
     }
 }
 
-/* "; by kernel an iteration takes 671 us", when it differs. */
-static void say_other(const struct bind_by *by, const struct sort *peers, double step_ns,
-                      char *text, size_t size)
+/* Where all GPUs copy to each other by one mechanism, the time by the other one. */
+static void explain_other(const struct bind_by *by, bool is_engine, struct bind_answer *answer)
 {
-    enum load_by other = peers->count[1] == 0 ? LOAD_KERNEL : LOAD_COPY_ENGINE;
-    double other_ns = by[other].time_ns;
-    char time[QUANTITY_SIZE];
-    text[0] = '\0';
-    if (!isnan(other_ns) && fabs(other_ns - step_ns) > POLICY_SAME * step_ns &&
-        (peers->count[0] == 0 || peers->count[1] == 0))
-        snprintf(text, size, "; by %s an iteration takes %s%s%s",
-                 other == LOAD_KERNEL ? "kernel" : "copy engine",
-                 by[other].is_least ? "at least " : "", quantity_time(other_ns, time),
-                 by[other].is_measured ? "" : " (not all measured)");
+    const struct bind_by *other = &by[is_engine ? LOAD_KERNEL : LOAD_COPY_ENGINE];
+    double ours_ns = answer->predicted.time_ns;
+    if (!isnan(other->time_ns) && fabs(other->time_ns - ours_ns) > POLICY_SAME * ours_ns)
+        reasons_add(&answer->reasons, is_engine ? REASON_TIME_BY_KERNEL : REASON_TIME_BY_ENGINE,
+                    NO_SUBJECTS, NUMBERS(other->time_ns));
 }
 
 /* Why kernels and not copy engines, where links are said to carry the same for both. */
-static void say_engines(const struct snapshot *snap, const struct sort *peers,
-                        struct bind_answer *answer)
+static void explain_engines(const struct snapshot *snap, const struct move *kernel,
+                            struct bind_answer *answer)
 {
-    const struct move *kernel = peers->count[1] > 0 ? peers->kernel[0] : NULL;
-    const struct plan_pairs *pairs = snap->derived.pairs;
     struct move engine;
     if (kernel == NULL || kernel->rate != NULL ||
-        !plan_pairs_move(snap, pairs, kernel->from, kernel->to, MOVE_COPY_ENGINE, &engine) ||
+        !plan_pairs_move(snap, snap->derived.pairs, kernel->from, kernel->to, MOVE_COPY_ENGINE,
+                         &engine) ||
         engine.rate != NULL || engine.engine == NULL)
         return;
     if (engine.engine->gfx != NULL)
-        reasons_note(&answer->reasons,
-                     "copy engines of %s stop at %.4g GB/s, kernels do not (published: %s)",
-                     engine.engine->gfx, engine.engine->bytes_per_s / 1e9, engine.engine->source);
+        reasons_add(&answer->reasons, REASON_ENGINES_STOP, SUBJECTS(engine.engine->gfx),
+                    NUMBERS(engine.engine->bytes_per_s));
     else
-        reasons_note(&answer->reasons,
-                     "by links alone kernels and copy engines take as long: kernels go first, "
-                     "because the engines of another model of AMD's (gfx90a) are known not to fill "
-                     "such links, and of these nothing is known");
+        reasons_add(&answer->reasons, REASON_ENGINES_UNKNOWN, NO_SUBJECTS, NO_NUMBERS);
 }
 
-/* A kernel that fills a gpu keeps the next one waiting, and both together take twice what is
+/* A kernel that fills a GPU keeps the next one waiting, and both together take twice what is
  * predicted. */
-static bool say_kernels(const struct bind_price *price, const struct graph *graph,
-                        struct bind_answer *answer)
+static bool explain_kernels(const struct bind_price *price, const struct graph *graph,
+                            struct bind_answer *answer)
 {
-    size_t *kernels = calloc(graph->place_count + 1, sizeof *kernels), gpus = 0;
-    place_id most = 0;
+    size_t *kernels = calloc(graph->place_count + 1, sizeof *kernels);
     if (kernels == NULL)
         return false;
     for (size_t f = 0; f < plan_bind_price_ride_count(price); f++) {
         struct bind_ride ride = plan_bind_price_ride(price, f);
-        if (!is_copy(graph, ride.move) || ride.move->by != MOVE_KERNEL || ride.is_behind)
-            continue;
-        gpus += ++kernels[ride.move->driver] == 2;
-        most = kernels[ride.move->driver] > kernels[most] ? ride.move->driver : most;
+        if (is_copy(graph, ride.move) && ride.move->by == MOVE_KERNEL && !ride.is_behind)
+            kernels[ride.move->driver]++;
     }
-    char more[48] = "";
-    if (gpus > 1)
-        snprintf(more, sizeof more, " (%zu gpus have several)", gpus);
-    if (gpus > 0)
-        reasons_note(
-            &answer->reasons,
-            "%zu kernels of %s%s copy at the same time: that many share the blocks that it holds, "
-            "launched with fewer each, or they take turns and the iteration is longer",
-            kernels[most], graph_place(graph, most)->name, more);
+    for (size_t p = 0; p < graph->place_count; p++)
+        if (kernels[p] > 1)
+            reasons_add_about(&answer->reasons, REASON_KERNELS_TOGETHER,
+                              graph_place(graph, (place_id)p)->name, NUMBERS((double)kernels[p]));
     free(kernels);
     return true;
 }
 
-/* Whether one gpu's engine makes two such copies. */
+/* Whether one GPU's engines make two such copies. */
 static bool are_engines_own(const struct snapshot *snap, const struct bind_ride *a,
                             const struct bind_ride *b)
 {
@@ -218,7 +202,7 @@ static bool are_engines_own(const struct snapshot *snap, const struct bind_ride 
            (a->move->from != b->move->from || a->move->to != b->move->to);
 }
 
-/* Whether a set shows what copies by one gpu's engines to several at once do. */
+/* Whether copies by one GPU's engines to several at once were measured. */
 static bool knows_apart(const struct snapshot *snap)
 {
     for (size_t i = 0; snap->sets != NULL && i < snap->sets->count; i++) {
@@ -231,10 +215,9 @@ static bool knows_apart(const struct snapshot *snap)
     return false;
 }
 
-/* Copies that one gpu drives over the same lane go one after the other, in the order in which they
- * are begun: so it was seen on gpus with one port to the others. Where each task copies to every
- * other by engine that order decides; where they have lanes of their own the copies are priced as
- * going at once. False without memory. */
+/* Copies that one GPU drives over the same lane follow each other in the order of their beginning,
+ * as seen on GPUs with one port to the others. That matters where each task copies to every other
+ * by engine. Over separate lanes they are priced as going at once. False without memory. */
 static bool find_order(const struct bind_price *price, const struct snapshot *snap, size_t tasks,
                        bool *ret_meet, bool *ret_apart)
 {
@@ -264,22 +247,16 @@ static bool find_order(const struct bind_price *price, const struct snapshot *sn
     return ok;
 }
 
-static bool say_order(const struct bind_price *price, const struct snapshot *snap,
-                      struct bind_answer *answer)
+static bool explain_order(const struct bind_price *price, const struct snapshot *snap,
+                          struct bind_answer *answer)
 {
     bool meet, apart;
     if (!find_order(price, snap, answer->task_count, &meet, &apart))
         return false;
     if (meet && !apart && plan_bind_price_is_round(price))
-        reasons_note(
-            &answer->reasons,
-            "copies of one gpu go one after the other: task t begins with that to t+1, "
-            "then to t+2, and so on round; if all begin with the same task's, the iteration is "
-            "up to twice as long");
+        reasons_add(&answer->reasons, REASON_COPIES_IN_TURN, NO_SUBJECTS, NO_NUMBERS);
     if (apart && !knows_apart(snap))
-        reasons_note(&answer->warnings,
-                     "what copies by one gpu's engines to several gpus at once do to each other "
-                     "was not measured: they count as sharing links and nothing else");
+        reasons_add(&answer->warnings, REASON_ENGINES_APART, NO_SUBJECTS, NO_NUMBERS);
     return true;
 }
 
@@ -287,26 +264,17 @@ enum berth_code plan_bind_mechanism(const struct bind_price *price, const struct
                                     const struct snapshot *snap, struct bind_answer *answer,
                                     struct berth_err *err)
 {
-    size_t rides = plan_bind_price_ride_count(price);
-    struct sort peers = {0}, host = {0};
-    char other[96];
+    struct copies engines = count(price, snap->graph, MOVE_COPY_ENGINE),
+                  kernels = count(price, snap->graph, MOVE_KERNEL);
     if (!set_variables(price, snap, answer))
         return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
-    for (size_t f = 0; f < rides; f++) {
-        struct bind_ride ride = plan_bind_price_ride(price, f);
-        if (is_copy(snap->graph, ride.move))
-            count_one(is_between_gpus(snap->graph, ride.move) ? &peers : &host, ride.move);
-    }
-    say_other(by, &peers, answer->predicted.time_ns, other, sizeof other);
-    if (peers.count[0] > 0 && host.count[0] > 0 && peers.count[1] + host.count[1] == 0) {
-        reasons_note(&answer->reasons, "copies between gpus and with the host go by copy engine%s",
-                     other);
-    } else {
-        say_how(snap->graph, &peers, true, other, answer);
-        say_how(snap->graph, &host, false, "", answer);
-    }
-    say_engines(snap, &peers, answer);
-    return say_order(price, snap, answer) && say_kernels(price, snap->graph, answer)
+    explain_mechanisms(&engines, &kernels, answer);
+    if ((engines.between_gpus == 0) != (kernels.between_gpus == 0))
+        explain_other(by, kernels.between_gpus == 0, answer);
+    else
+        explain_pairs(price, snap->graph, answer);
+    explain_engines(snap, kernels.first, answer);
+    return explain_order(price, snap, answer) && explain_kernels(price, snap->graph, answer)
                ? BERTH_OK
                : err_set(err, BERTH_NO_MEMORY, "no memory for reasons");
 }

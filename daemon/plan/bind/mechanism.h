@@ -1,6 +1,6 @@
 /**
- * How the transfers of a plan go, as they are priced: what each task's environment must say for
- * that, and a sentence for the person.
+ * The mechanisms of a plan's copies, as priced: what each task's environment must say for them, and
+ * the reasons.
  *
  * Pure; any thread.
  */

@@ -192,7 +192,7 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
                            "nothing was measured from gpu0 to gpu1 by kernel: it counts with "
                            "what such links reach of what they are said to carry"));
     assert_within(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);
-    assert_true(lines_with(&reasons, "copies between gpus go by copy engine"));
+    assert_true(lines_with(&reasons, "copies by copy engine"));
     /* Not where gpus must stay free. */
     assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0),
                                                     .to = gpu(&f, 1),
@@ -253,7 +253,7 @@ static void links_never_lead_before_what_was_measured(void **state)
     assert_true(told(&f.answer.reasons, REASON_NOT_MEASURED_TOGETHER) == 1);
     assert_int_equal(f.answer.crossover_count, 0);
     assert_within(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);
-    assert_true(lines_with(&reasons, "copies between gpus go by copy engine"));
+    assert_true(lines_with(&reasons, "copies by copy engine"));
     /* Who asks for kernels gets their price. */
     assert_within(bind_ns(&f, exchange, LOAD_KERNEL, &reasons), 64 * MIB / 150.0, 1e-9);
     end(&f);

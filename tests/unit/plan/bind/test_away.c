@@ -175,10 +175,9 @@ static void several_kernels_of_a_gpu_are_told_to_share_it(void **state)
                                        .traffic = &traffic,
                                        .by = LOAD_KERNEL};
         assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
-        assert_int_equal(
-            lines_with(&f.answer.reasons,
-                       "2 kernels of gpu0 (3 gpus have several) copy at the same time"),
-            several);
+        assert_int_equal(lines_with(&f.answer.reasons,
+                                    "2 kernels of gpu0, gpu1 and gpu6 each copy at the same time"),
+                         several);
         assert_int_equal(lines_with(&f.answer.reasons, "copy at the same time"), several);
         assert_int_equal(
             lines_with(&f.answer.reasons, "task t begins with that to t+1, then to t+2"), 0);
