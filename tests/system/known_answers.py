@@ -174,7 +174,7 @@ def where_nothing_was_measured_kernels_copy_between_gpus_of_amd():
             answer = node.bind(4, **ring)
             assert set(chosen(answer)) in RING_HALVES and abs(time_of(answer) / (1e6 / 0.75) - 1) < 0.01, answer
             assert all(task["environment"]["HSA_ENABLE_PEER_SDMA"] == "0" for task in answer["tasks"]), answer["tasks"][0]
-            assert [(reason["subjects"], reason["numbers"]) for reason in answer["reasons"] if reason["code"] == "engines-stop"] == [(["gfx90a"], {"most_bytes_per_s": 50e9})], answer["reasons"]
+            assert [(reason["subjects"], reason["numbers"]) for reason in answer["reasons"] if reason["code"] == "engines-limited"] == [(["gfx90a"], {"most_bytes_per_s": 50e9})], answer["reasons"]
             assert abs(time_of(node.bind(4, mechanism="copy_engine", **ring)) / 2e6 - 1) < 0.01
             for tasks, gpus in ((2, (0, 2)), (3, (0, 2, 4))):  # over single links both take as long by what they are said to carry
                 assert "copies-by-kernel" in codes(node.bind(tasks, gpus=gpus, **ring), "reasons"), gpus

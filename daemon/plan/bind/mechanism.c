@@ -165,7 +165,7 @@ static void explain_engines(const struct snapshot *snap, const struct move *kern
         engine.rate != NULL || engine.engine == NULL)
         return;
     if (engine.engine->gfx != NULL)
-        reasons_add(&answer->reasons, REASON_ENGINES_STOP, SUBJECTS(engine.engine->gfx),
+        reasons_add(&answer->reasons, REASON_ENGINES_LIMITED, SUBJECTS(engine.engine->gfx),
                     NUMBERS(engine.engine->bytes_per_s));
     else
         reasons_add(&answer->reasons, REASON_ENGINES_UNKNOWN, NO_SUBJECTS, NO_NUMBERS);
