@@ -102,8 +102,7 @@ static void polish(struct search_work *work, uint64_t prices, uint16_t *other)
         if (!change(work, other, i / slots % work->berths, (uint16_t)(i % slots)))
             continue;
         struct search_cost bound = plan_search_work_weigh(work, other).cost;
-        if ((bound.over < work->result.cost.over ||
-             bound.time_ns <= work->result.cost.time_ns * (1 + SEARCH_SAME)) &&
+        if (plan_search_work_compare(&bound, &work->result.cost) < 0 &&
             plan_search_work_try(work, other) < 0)
             tried = 0;
     }

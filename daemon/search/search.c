@@ -8,7 +8,7 @@
 /* Steps of local search: before branch and bound, which it gives a good choice to begin with, and
  * in its place. */
 #define FIRST_STEPS  300
-#define FIRST_PRICES 16
+#define FIRST_PRICES 64
 #define STARTS       4
 #define STEPS        24  /* from one start, by berth and slot */
 #define TOUCHES_MAX  3e6 /* flows of all steps from one start */

@@ -170,16 +170,12 @@ static enum berth_code choose_gpus(struct work *work, struct berth_err *err)
     answer->gpu = calloc(count, sizeof *answer->gpu);
     if (answer->gpu == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
-    if (has_traffic)
-        code = plan_bind_traffic_choose(work->snap, request, &work->gpus, &work->cores, answer,
-                                        &work->traffic, err);
+    code = plan_bind_traffic_choose(work->snap, request, &work->gpus, &work->cores, answer,
+                                    &work->traffic, err);
     if (code == BERTH_OK && has_traffic && !work->traffic.is_chosen)
         reasons_add(&answer->warnings,
                     work->traffic.is_placed ? REASON_STRUCTURE_DECIDED : REASON_LOCALITY_DECIDED,
                     NO_SUBJECTS, NO_NUMBERS);
-    if (code == BERTH_OK && !work->traffic.is_chosen && !work->traffic.is_placed)
-        code = plan_bind_gpus(work->snap, &work->gpus, &work->cores, request->in_rank_order, answer,
-                              err);
     return code;
 }
 

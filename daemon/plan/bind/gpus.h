@@ -1,6 +1,5 @@
 /**
- * The gpus of Bind by locality, when nothing is known of what tasks move: those of different tasks
- * apart, those of one together.
+ * The GPUs that a request may use.
  *
  * Pure; any thread.
  */
@@ -27,9 +26,3 @@ enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct al
 void plan_bind_gpus_list(const struct graph *graph, const struct bind_gpus *gpus, char *text,
                          size_t size);
 void plan_bind_gpus_done(struct bind_gpus *gpus);
-
-/* Fills the answer's gpu, for whose task_count and gpus_per_task there is room. Where there are
- * fewer gpus than tasks they are shared evenly. NO_MEMORY. */
-enum berth_code plan_bind_gpus(const struct snapshot *snap, const struct bind_gpus *gpus,
-                               const struct bind_cores *cores, bool in_rank_order,
-                               struct bind_answer *answer, struct berth_err *err);

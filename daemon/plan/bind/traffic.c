@@ -8,15 +8,16 @@
 #include "cost/pairs.h"
 #include "cost/policy.h"
 #include "node/locality.h"
+#include "plan/bind/distance.h"
 #include "plan/bind/memory.h"
 #include "plan/bind/nics.h"
 #include "plan/bind/objective.h"
-#include "plan/bind/structure.h"
 
 #define NOT_NEXT 100 /* how far a gpu without cores next to it is, beyond any distance */
 /* the same of one whose links to switches are down: what is known of it may be from before */
 #define OFF_SWITCHES 1000
 #define OTHER_MODULE 1
+#define MEET         0.01 /* beside distances: of equal ones, those that share least go first */
 
 struct work {
     const struct snapshot *snap;
@@ -122,7 +123,7 @@ static enum berth_code describe(struct work *work, struct berth_err *err)
                                        locality_above(graph, b, PLACE_MODULE) == module);
             work->apart[g * n + other] =
                 together ? 0 : OTHER_MODULE + locality_distance(work->snap, a, b);
-            work->meet[g * n + other] = plan_bind_structure_meet(graph, a, b);
+            work->meet[g * n + other] = MEET * plan_bind_distance_meet(graph, a, b);
         }
     }
     return code == BERTH_OK ? find_nics(work, err) : code;
@@ -137,6 +138,7 @@ static bool make_room(struct work *work)
     traffic->numa = calloc(n, sizeof *traffic->numa);
     traffic->memory = calloc(n, sizeof *traffic->memory);
     traffic->nic = calloc(n, sizeof *traffic->nic);
+    traffic->slot = calloc(berths, sizeof *traffic->slot);
     traffic->in_order = calloc(berths, sizeof *traffic->in_order);
     traffic->task_memory = calloc(work->tasks, sizeof *traffic->task_memory);
     traffic->order_memory = calloc(work->tasks, sizeof *traffic->order_memory);
@@ -145,7 +147,7 @@ static bool make_room(struct work *work)
     work->apart = calloc(n * n, sizeof *work->apart);
     work->meet = calloc(n * n, sizeof *work->meet);
     return traffic->numa != NULL && traffic->memory != NULL && traffic->nic != NULL &&
-           traffic->task_numa != NULL && traffic->in_order != NULL &&
+           traffic->task_numa != NULL && traffic->slot != NULL && traffic->in_order != NULL &&
            traffic->task_memory != NULL && traffic->order_memory != NULL && work->far != NULL &&
            work->apart != NULL && work->meet != NULL;
 }
@@ -197,11 +199,7 @@ static enum berth_code search(struct work *work, struct berth_err *err)
     struct bind_price_request request = request_of(work, work->request->by);
     struct bind_objective_choice choice = choice_of(work);
     plan_bind_price_free(traffic->price);
-    free(traffic->slot);
     traffic->price = NULL;
-    traffic->slot = calloc(work->tasks * work->each, sizeof *traffic->slot);
-    if (traffic->slot == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
     enum berth_code code = plan_bind_price_new(work->snap, &request, &traffic->price, err);
     if (code == BERTH_OK)
         code = plan_bind_objective_search(traffic->price, &choice, traffic->slot, &traffic->found,
@@ -286,7 +284,7 @@ static enum berth_code look_at_all(struct work *work, struct berth_err *err)
 /* Whether a choice was found that has a price. */
 static bool is_found(const struct bind_traffic *traffic)
 {
-    return traffic->slot != NULL && !isnan(traffic->how[traffic->by].time_ns);
+    return !isnan(traffic->how[traffic->by].time_ns);
 }
 
 /* The first of these that finds one: a choice of which all is known; one of which no more lacks
@@ -300,11 +298,26 @@ static enum berth_code find(struct work *work, struct berth_err *err)
         code = look_at_all(work, err);
     }
     traffic->is_chosen = code == BERTH_OK && is_found(traffic);
-    if (code != BERTH_OK || traffic->is_chosen || !plan_bind_structure_tells(traffic->price))
-        return code;
+    return code;
+}
+
+/* What distances say, where nothing predicts a time. */
+static enum berth_code find_by_distance(struct work *work, struct berth_err *err)
+{
+    struct bind_traffic *traffic = work->traffic;
     struct bind_objective_choice choice = choice_of(work);
-    traffic->is_placed = true;
-    return plan_bind_structure_choose(traffic->price, &choice, traffic->slot, err);
+    if (work->tasks * work->each > work->gpus->count && traffic->price == NULL) {
+        memcpy(traffic->slot, traffic->in_order, work->tasks * sizeof *traffic->slot);
+        return BERTH_OK;
+    }
+    traffic->is_placed = traffic->price != NULL && plan_bind_distance_has_flows(traffic->price);
+    struct bind_distance distance = {.snap = work->snap,
+                                     .gpus = work->gpus,
+                                     .price = traffic->is_placed ? traffic->price : NULL,
+                                     .tasks = work->tasks,
+                                     .each = work->each,
+                                     .choice = &choice};
+    return plan_bind_distance_choose(&distance, traffic->slot, err);
 }
 
 /* ---- room for cores ---- */
@@ -354,7 +367,9 @@ static enum berth_code find_roomy(struct work *work, int64_t cores, double margi
 {
     struct bind_traffic *before = work->traffic, roomy = *before;
     roomy.price = NULL;
-    roomy.slot = NULL;
+    roomy.slot = calloc(work->tasks * work->each, sizeof *roomy.slot);
+    if (roomy.slot == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
     work->traffic = &roomy;
     enum berth_code code = look_at_all(work, err);
     bool is_better = code == BERTH_OK && is_found(&roomy);
@@ -441,16 +456,17 @@ static enum berth_code choose(struct work *work, struct bind_answer *answer, str
     if (!make_room(work))
         return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
     enum berth_code code = describe(work, err);
-    if (code == BERTH_OK)
+    if (code == BERTH_OK && work->request->traffic != NULL && work->request->traffic->count > 0)
         code = find(work, err);
     put_in_order(work);
+    if (code == BERTH_OK && !traffic->is_chosen)
+        code = find_by_distance(work, err);
     if (code == BERTH_OK && traffic->is_chosen && plan_bind_price_has_host(traffic->price))
         code = settle_room(work, err);
     if (code != BERTH_OK)
         return code;
     traffic->in_rank_order = work->request->in_rank_order;
-    for (size_t b = 0; b < work->tasks * work->each && (traffic->is_chosen || traffic->is_placed);
-         b++) {
+    for (size_t b = 0; b < work->tasks * work->each; b++) {
         answer->gpu[b] = work->gpus->gpu[traffic->slot[b]];
         if (traffic->is_chosen && b % work->each == 0)
             traffic->task_numa[b / work->each] = traffic->numa[traffic->slot[b]];
@@ -472,7 +488,7 @@ enum berth_code plan_bind_traffic_choose(const struct snapshot *snap,
                         .tasks = answer->task_count,
                         .each = (size_t)answer->gpus_per_task};
     if (gpus->count > SEARCH_SLOTS_MAX)
-        return err_invalid(err, "allowed.gpus", "traffic is weighed on at most %d gpus, not %zu",
+        return err_invalid(err, "allowed.gpus", "tasks are given at most %d gpus, not %zu",
                            SEARCH_SLOTS_MAX, gpus->count);
     enum berth_code code = choose(&work, answer, err);
     free(work.far);

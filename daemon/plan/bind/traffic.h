@@ -38,9 +38,9 @@ struct bind_traffic {
     bool is_placed;
 };
 
-/* Fills the answer's gpu, for which there is room, and says so in is_chosen or is_placed, unless
- * nothing known predicts what any choice takes and no task sends another bytes. INVALID_PARAMETER
- * when there is more than can be weighed; NO_MEMORY. plan_bind_traffic_done in any case. */
+/* Fills the answer's gpu, for which there is room: by time where something predicts it (is_chosen),
+ * else by distance. INVALID_PARAMETER when there are too many GPUs; NO_MEMORY.
+ * plan_bind_traffic_done in any case. */
 enum berth_code plan_bind_traffic_choose(const struct snapshot *snap,
                                          const struct bind_request *request,
                                          const struct bind_gpus *gpus, struct bind_cores *cores,

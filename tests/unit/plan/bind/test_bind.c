@@ -283,6 +283,7 @@ static void memory_that_is_not_allowed_is_not_given(void **state)
     (void)state;
     struct fixture f = begin(nodes_mi250x(), NULL);
     allow_only(&f, &f.allowed.memory, PLACE_NUMA, 2);
+    allow_only(&f, &f.allowed.gpus, PLACE_GPU, 0);
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1}), BERTH_OK);
     assert_int_equal(memory_of(&f, 0), 2);
     assert_true(reason_of(&f.answer.warnings, REASON_MEMORY_ELSEWHERE) != NULL);
