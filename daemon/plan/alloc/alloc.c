@@ -61,10 +61,7 @@ static place_id find_allocator(const struct alloc_work *work)
     double most = -1;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
          g = graph_next(graph, PLACE_GPU, g + 1)) {
-        double bytes = 0;
-        for (size_t i = 0; i < work->user_count; i++)
-            if (work->user[i].reach.gpu == g)
-                bytes += work->user[i].read_bytes + work->user[i].write_bytes;
+        double bytes = plan_alloc_bytes_at(work, g);
         if (bytes > most &&
             (bytes > 0 || (allowed_has_gpu(work->request->allowed, g) && is_usable(work, g)))) {
             most = bytes;
@@ -167,14 +164,6 @@ static void on_numas(struct alloc_work *work, struct tally *tally)
     }
 }
 
-static bool is_used_by(const struct alloc_work *work, place_id gpu)
-{
-    for (size_t i = 0; i < work->user_count; i++)
-        if (work->user[i].reach.gpu == gpu)
-            return true;
-    return false;
-}
-
 static void on_gpus(struct alloc_work *work, struct tally *tally)
 {
     const struct graph *graph = work->snap->graph;
@@ -192,7 +181,7 @@ static void on_gpus(struct alloc_work *work, struct tally *tally)
         }
         if (wants(work, MEMKIND_DEVICE))
             consider(work, (struct memkind_place){memory, MEMKIND_DEVICE, g}, tally);
-        if (wants(work, MEMKIND_MANAGED) && !is_one && is_used_by(work, g))
+        if (wants(work, MEMKIND_MANAGED) && !is_one && plan_alloc_bytes_at(work, g) > 0)
             consider(work, (struct memkind_place){g, MEMKIND_MANAGED, g}, tally);
     }
 }
