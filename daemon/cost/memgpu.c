@@ -179,22 +179,40 @@ static struct rate find_rate(const struct memgpu *at, bool is_write)
     return best;
 }
 
-/* ---- times ---- */
+/* ---- starting kernels ---- */
 
-/* The start of a kernel, 0 unknown: of a streaming copy in the gpu's own memory; elsewhere the most
- * of this and of the gpu's curves of that metric, because kernels start no faster there. */
-static double start_of(const struct memgpu *at, enum metric metric)
+struct start {
+    double ns, off_ns; /* 0 unknown */
+};
+
+static void widen(const struct memgpu *at, enum metric metric, double *most, double *least)
 {
-    const struct curves *curves = at->snap->derived.curves;
-    const struct curve *curve = curve_find(curves, METRIC_GPU_STREAM, at->gpu, at->gpu, "");
-    double most = curve != NULL ? curve->fit.piece[0].t0_ns : 0;
-    if (metric == METRIC_MEMORY_BANDWIDTH || metric == METRIC_GPU_STREAM)
-        return most;
-    for (size_t n = curve_range(curves, metric, &curve); n > 0; curve++, n--)
-        if (curve->from == at->gpu || curve->to == at->gpu)
-            most = fmax(most, curve->fit.piece[0].t0_ns);
-    return most;
+    const struct curve *curve;
+    for (size_t n = curve_range(at->snap->derived.curves, metric, &curve); n > 0; curve++, n--)
+        if (curve->from == at->gpu || curve->to == at->gpu) {
+            *most = fmax(*most, curve->fit.piece[0].t0_ns);
+            *least = fmin(*least, curve->fit.piece[0].t0_ns);
+        }
 }
+
+/* As a streaming copy in the gpu's own memory; elsewhere the most of this and of the gpu's curves
+ * of that metric, because kernels in another memory start no faster. Host memory that is not next
+ * to the gpu is as far as another gpu's. */
+static struct start start_of(const struct memgpu *at, enum metric metric)
+{
+    const struct curve *curve =
+        curve_find(at->snap->derived.curves, METRIC_GPU_STREAM, at->gpu, at->gpu, "");
+    double most = curve != NULL ? curve->fit.piece[0].t0_ns : 0,
+           least = curve != NULL ? most : INFINITY;
+    if (metric != METRIC_MEMORY_BANDWIDTH && metric != METRIC_GPU_STREAM)
+        widen(at, metric, &most, &least);
+    if (metric == METRIC_HOST_GPU_KERNEL &&
+        at->place.memory != locality_numa(at->snap->graph, at->gpu))
+        widen(at, METRIC_GPU_GPU_KERNEL, &most, &least);
+    return (struct start){most, isinf(least) ? 0 : most - least};
+}
+
+/* ---- times ---- */
 
 /* The deviation of one repetition from the next, of such transfers; 0 not known. */
 static double deviation_of(const struct memgpu *at, enum metric metric)
@@ -206,17 +224,22 @@ static double deviation_of(const struct memgpu *at, enum metric metric)
     return peers != NULL ? peers->one : 0;
 }
 
-/* At a rate, started rounds times. */
+/* At a rate, started rounds times. Starting deviates by as much as the rest. */
 static struct memtime by_rate(const struct memgpu *at, enum metric metric, const struct value *v,
                               double bytes, double rounds)
 {
-    double start_ns = rounds * start_of(at, metric), time_ns = bytes / v->value * 1e9 + start_ns;
+    struct start start = start_of(at, metric);
+    double off = rounds * start.off_ns, time_ns = bytes / v->value * 1e9 + rounds * start.ns;
     struct memtime time =
         memtime_of(time_ns, time_ns * (v->value / v->high), time_ns * (v->value / v->low), v->n,
                    deviation_of(at, metric), rounds);
-    if (start_ns > POLICY_SAME * time_ns)
-        return memtime_doubted(time, MEMTIME_SIMILAR, SOURCE_SIMILAR_PAIR);
-    return start_ns == 0 && fmin(bytes, at->span) < MOVE_LARGE_BYTES
+    time.below += off * off;
+    time.above += off * off;
+    if (start.ns > 0)
+        return rounds * start.ns > POLICY_SAME * time_ns
+                   ? memtime_doubted(time, MEMTIME_SIMILAR, SOURCE_SIMILAR_PAIR)
+                   : time;
+    return fmin(bytes, at->span) < MOVE_LARGE_BYTES
                ? memtime_doubted(time, MEMTIME_START, SOURCE_NOMINAL)
                : time;
 }

@@ -53,9 +53,11 @@ static void starting_kernels_is_counted(void **state)
     /* Where it is most of the time, it is as uncertain as the rest. */
     const struct alloc_option *own = option(&f, MEMKIND_DEVICE, f.gpu[0]);
     assert_true(own->predicted.high_ns / own->predicted.time_ns > 1.01);
-    /* Of reading the host's memory no curve says it: not less than in the gpu's own. */
+    /* Of reading the host's memory no curve says it: not less than in the gpu's own, and as
+     * uncertain as those that are known differ. */
     const struct alloc_option *pinned = option(&f, MEMKIND_PINNED, f.numa[0]);
     assert_true(fabs(pinned->predicted.time_ns - (3 * 6000 + (3 << 26) / 50.0)) < 300);
+    assert_true(pinned->predicted.high_ns - pinned->predicted.time_ns > 3 * 4900);
     /* Of large buffers it is that of other kernels, which matters where it is more than a
      * hundredth. */
     assert_true(doubts(own, MEMTIME_SIMILAR) && !doubts(pinned, MEMTIME_SIMILAR) &&
@@ -63,21 +65,26 @@ static void starting_kernels_is_counted(void **state)
     end(&f);
 }
 
-/* Memory of which no curve is: kernels start no faster there than in memory of the kind of which
- * one is. */
-static void a_start_that_is_not_known_is_no_less_than_that_of_the_kind(void **state)
+/* Host memory by the other processor, of which no curve is: another gpu's memory is as far, and
+ * says more than the host's next to the gpu. Of that next to it nothing of the kind counts. */
+static void far_memory_starts_as_late_as_what_is_as_far(void **state)
 {
     (void)state;
     struct fixture f = begin(DISCRETE);
     all_known(&f, 50, 40);
     curve(&f, METRIC_GPU_STREAM, f.gpu[0], f.gpu[0], 2000, 4000);
     curve_within(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "operation=read", 3000, 50, 0.01);
+    curve_within(&f, METRIC_GPU_GPU_KERNEL, f.gpu[0], f.gpu[1], "operation=read", 5000, 300, 0.01);
     ask_small(&f, f.gpu[0], 1 << 20);
     const struct alloc_option *near = option(&f, MEMKIND_PINNED, f.numa[0]),
                               *far = option(&f, MEMKIND_PINNED, f.numa[1]);
     assert_true(fabs(near->predicted.time_ns - (3000 + (1 << 20) / 50.0)) < 100);
-    assert_true(fabs(far->predicted.time_ns - (3000 + (1 << 20) / 40.0)) < 100);
+    assert_true(fabs(far->predicted.time_ns - (5000 + (1 << 20) / 40.0)) < 100);
     assert_true(!doubts(near, MEMTIME_SIMILAR) && doubts(far, MEMTIME_SIMILAR));
+    /* as far as they are apart */
+    assert_true(far->predicted.high_ns - far->predicted.time_ns > 2900 &&
+                far->predicted.time_ns - far->predicted.low_ns > 2900);
+    assert_true(near->predicted.high_ns - near->predicted.time_ns < 1500);
     end(&f);
 }
 
@@ -103,7 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starting_kernels_is_counted),
-        cmocka_unit_test(a_start_that_is_not_known_is_no_less_than_that_of_the_kind),
+        cmocka_unit_test(far_memory_starts_as_late_as_what_is_as_far),
         cmocka_unit_test(what_is_timed_many_at_once_says_little_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
