@@ -54,6 +54,14 @@ static double sum_of(const double *rate, size_t count)
     return sum;
 }
 
+static double measured_sum(const struct fit_run *run)
+{
+    double sum = 0;
+    for (size_t i = 0; i < run->count; i++)
+        sum += run->measured[i].bytes_per_s;
+    return sum;
+}
+
 static unsigned users_in(const struct fit_run *run, const unsigned char *users)
 {
     unsigned count = 0;
@@ -104,7 +112,7 @@ static bool binds(const struct fit_limit *limit, const struct fit_run *run)
     for (size_t i = 0; i < run->count; i++)
         if (limit->users[run->flow[i]]) {
             users++;
-            sum += run->predicted[i];
+            sum += run->result->predicted[i];
         }
     return sum > capacity_of(limit, users);
 }
@@ -117,10 +125,12 @@ static void predict(struct search *search, const struct fit_limit *added)
         struct fit_run *run = &fit->run[r];
         if (added != NULL && !binds(added, run))
             continue;
-        share(search, run, fit->limit_count, run->predicted);
-        run->is_reproduced = true;
+        share(search, run, fit->limit_count, run->result->predicted);
+        run->result->is_reproduced = true;
         for (size_t i = 0; i < run->count; i++)
-            run->is_reproduced = run->is_reproduced && is_near(run->predicted[i], run->rate[i]);
+            run->result->is_reproduced =
+                run->result->is_reproduced &&
+                is_near(run->result->predicted[i], run->measured[i].bytes_per_s);
     }
 }
 
@@ -131,7 +141,8 @@ static bool slows(const struct fit *fit, const struct fit_run *run, const unsign
 {
     bool is_slower = false;
     for (size_t i = 0; i < run->count && !is_slower; i++)
-        is_slower = users[run->flow[i]] && is_above(fit->alone[run->flow[i]], run->rate[i]);
+        is_slower =
+            users[run->flow[i]] && is_above(fit->alone[run->flow[i]], run->measured[i].bytes_per_s);
     return is_slower && users_in(run, users) > 1;
 }
 
@@ -142,7 +153,8 @@ void limits_fit_mark_slowed(const struct fit *fit, const unsigned char *users,
         const struct fit_run *run = &fit->run[r];
         for (size_t i = 0, end = slows(fit, run, users) ? run->count : 0; i < end; i++)
             ret_slowed[run->flow[i]] |=
-                users[run->flow[i]] && is_above(fit->alone[run->flow[i]], run->rate[i]);
+                users[run->flow[i]] &&
+                is_above(fit->alone[run->flow[i]], run->measured[i].bytes_per_s);
     }
 }
 
@@ -185,7 +197,7 @@ static double total_in(const struct fit_run *run, const unsigned char *users)
 {
     double total = 0;
     for (size_t i = 0; i < run->count; i++)
-        total += users[run->flow[i]] ? run->rate[i] : 0;
+        total += users[run->flow[i]] ? run->measured[i].bytes_per_s : 0;
     return total;
 }
 
@@ -251,11 +263,11 @@ static void sum_up(struct search *search, const unsigned char *users)
         for (size_t i = 0; i < run->count; i++) {
             if (!users[run->flow[i]])
                 continue;
-            total.is_tight |= is_above(run->predicted[i], run->rate[i]);
+            total.is_tight |= is_above(run->result->predicted[i], run->measured[i].bytes_per_s);
             total.users++;
-            total.rate += run->rate[i];
-            total.low += run->low[i];
-            total.high += run->high[i];
+            total.rate += run->measured[i].bytes_per_s;
+            total.low += run->measured[i].low;
+            total.high += run->measured[i].high;
         }
         total.is_tight = total.is_tight && total.users > 1;
         search->work += 8 * (double)run->count;
@@ -328,7 +340,7 @@ static long gain_in(struct search *search, const struct fit_run *run, const stru
                     bool *ret_explains)
 {
     const struct fit *fit = search->fit;
-    double rate[SETS_FLOWS_MAX], measured = sum_of(run->rate, run->count);
+    double rate[SETS_FLOWS_MAX], measured = measured_sum(run);
     long gain = 0;
     bool helps = false, is_off = false;
     *ret_explains = false;
@@ -336,10 +348,12 @@ static long gain_in(struct search *search, const struct fit_run *run, const stru
         return 0;
     share(search, run, fit->limit_count + 1, rate);
     bool is_whole = is_near(sum_of(rate, run->count), measured),
-         was_whole = is_near(sum_of(run->predicted, run->count), measured);
+         was_whole = is_near(sum_of(run->result->predicted, run->count), measured);
     for (size_t i = 0; i < run->count; i++) {
-        bool was = search->by_total ? was_whole : is_near(run->predicted[i], run->rate[i]),
-             is = search->by_total ? is_whole : is_near(rate[i], run->rate[i]);
+        bool was = search->by_total
+                       ? was_whole
+                       : is_near(run->result->predicted[i], run->measured[i].bytes_per_s),
+             is = search->by_total ? is_whole : is_near(rate[i], run->measured[i].bytes_per_s);
         gain += is && !was ? 1 : was && !is ? -2 : 0;
         helps |= is && !was;
         is_off |= limit->users[run->flow[i]] && !is;
@@ -419,7 +433,8 @@ static bool has_slower_user(const struct fit_run *run, const unsigned char *user
 {
     bool has = false;
     for (size_t i = 0; i < run->count && !has; i++)
-        has = users[run->flow[i]] && is_above(run->predicted[i], run->rate[i]);
+        has = users[run->flow[i]] &&
+              is_above(run->result->predicted[i], run->measured[i].bytes_per_s);
     return has;
 }
 
@@ -461,7 +476,8 @@ static long best_limit(struct search *search, const struct fit_run *run, struct 
         return most;
     memset(trial->users, 0, fit->flow_count);
     for (size_t i = 0; i < run->count; i++)
-        trial->users[run->flow[i]] |= is_above(run->predicted[i], run->rate[i]);
+        trial->users[run->flow[i]] |=
+            is_above(run->result->predicted[i], run->measured[i].bytes_per_s);
     trial->candidate = FIT_NO_CANDIDATE;
     trial->twin_count = 0;
     return try_limit(search, run, trial);
@@ -475,10 +491,11 @@ static const struct fit_run *next_run(const struct search *search)
         const struct fit_run *run = &search->fit->run[r];
         if (search->is_given_up[r] || (next != NULL && run->count >= next->count))
             continue;
-        bool is_slower = search->by_total && is_above(sum_of(run->predicted, run->count),
-                                                      sum_of(run->rate, run->count));
+        bool is_slower = search->by_total &&
+                         is_above(sum_of(run->result->predicted, run->count), measured_sum(run));
         for (size_t i = 0; i < run->count && !search->by_total; i++)
-            is_slower = is_slower || is_above(run->predicted[i], run->rate[i]);
+            is_slower =
+                is_slower || is_above(run->result->predicted[i], run->measured[i].bytes_per_s);
         next = is_slower ? run : next;
     }
     return next;
@@ -518,8 +535,9 @@ static bool is_needed(struct search *search, const struct fit_limit *limit, unsi
             continue;
         share(search, run, fit->limit_count, rate);
         for (size_t i = 0; i < run->count; i++)
-            needed = needed || fabs(rate[i] - run->rate[i]) >
-                                   fabs(run->predicted[i] - run->rate[i]) + CHANGE * run->rate[i];
+            needed = needed || fabs(rate[i] - run->measured[i].bytes_per_s) >
+                                   fabs(run->result->predicted[i] - run->measured[i].bytes_per_s) +
+                                       CHANGE * run->measured[i].bytes_per_s;
     }
     return needed;
 }

@@ -22,10 +22,9 @@
 
 struct fit_run {
     size_t count;
-    size_t *flow;
-    double *rate, *low, *high; /* bytes per second; NAN unknown */
-    double *predicted;         /* result */
-    bool is_reproduced;        /* result */
+    const struct set_flow *measured; /* rates and intervals */
+    size_t *flow;                    /* the numbers of these */
+    struct limits_run *result;       /* predicted has room for count */
 };
 
 struct fit_candidate {

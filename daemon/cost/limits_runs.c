@@ -66,70 +66,47 @@ static bool list_flows(struct problem *p, size_t flows)
     return true;
 }
 
-/* A flow's rate in a run of one, else its own value, else its highest rate in any run; at least
- * the latter. */
+/* A flow's rate in a run of one, else its own value; at least its highest rate in any run. Runs of
+ * one come first. */
 static bool find_alone(struct problem *p)
 {
     enum metric metric;
     bool has_metric = transfer_alone_metric(p->set->metric, &metric);
     double *alone = p->fit.alone = calloc(p->fit.flow_count + 1, sizeof *alone);
-    if (alone == NULL)
-        return false;
-    for (size_t s = 0; s < p->set_count; s++)
-        if (p->set[s].flow_count == 1 && counts(p, s))
-            alone[number_of(p, p->set[s].flow)] = p->set[s].flow->bytes_per_s;
-    for (size_t i = 0; i < p->fit.flow_count; i++) {
+    for (size_t i = 0; alone != NULL && i < p->fit.flow_count; i++) {
         const struct set_flow *flow = p->flow[i];
         const struct value *value =
             has_metric ? values_find(p->values, metric, flow->from, flow->to, flow->axes) : NULL;
-        if (alone[i] == 0 && value != NULL && value->source != VALUE_NOMINAL)
-            alone[i] = value->value;
+        alone[i] = value != NULL && value->source != VALUE_NOMINAL ? value->value : 0;
     }
-    for (size_t s = 0; s < p->set_count; s++)
-        for (size_t i = 0; i < p->set[s].flow_count && counts(p, s); i++) {
-            const struct set_flow *flow = &p->set[s].flow[i];
-            double *its = &alone[number_of(p, flow)];
-            *its = fmax(*its, flow->bytes_per_s);
+    for (size_t r = 0; alone != NULL && r < p->fit.run_count; r++) {
+        const struct fit_run *run = &p->fit.run[r];
+        for (size_t i = 0; i < run->count; i++) {
+            double rate = run->measured[i].bytes_per_s, *its = &alone[run->flow[i]];
+            *its = run->count == 1 ? rate : fmax(*its, rate);
         }
-    return true;
+    }
+    return alone != NULL;
 }
 
-/* Numbers of all runs are two allocations, those of the first. */
-static bool list_runs(struct problem *p, size_t flows)
+/* The flows' numbers of all runs are one allocation, that of the first. */
+static bool list_runs(struct problem *p, size_t flows, struct limits_run *result)
 {
     struct fit_run *run = p->fit.run = calloc(p->set_count + 1, sizeof *run);
-    size_t *flow = calloc(flows + 1, sizeof *flow);
-    double *rate = calloc(4 * flows + 1, sizeof *rate);
-    if (run == NULL || flow == NULL || rate == NULL) {
-        free(flow);
-        free(rate);
-        return false;
-    }
-    run->flow = flow;
-    run->rate = rate;
-    for (size_t s = 0; s < p->set_count; s++) {
+    size_t *flow = run != NULL ? run->flow = calloc(flows + 1, sizeof *flow) : NULL;
+    for (size_t s = 0; flow != NULL && s < p->set_count; s++) {
         const struct set *set = &p->set[s];
         if (!counts(p, s))
             continue;
-        size_t count = set->flow_count;
-        *run = (struct fit_run){.count = count,
-                                .flow = flow,
-                                .rate = rate,
-                                .low = rate + count,
-                                .high = rate + 2 * count,
-                                .predicted = rate + 3 * count};
-        for (size_t i = 0; i < count; i++) {
-            run->flow[i] = number_of(p, &set->flow[i]);
-            run->rate[i] = set->flow[i].bytes_per_s;
-            run->low[i] = set->flow[i].low;
-            run->high[i] = set->flow[i].high;
-        }
-        flow += count;
-        rate += 4 * count;
-        run++;
+        result[s].predicted = calloc(set->flow_count + 1, sizeof *result->predicted);
+        if (result[s].predicted == NULL)
+            return false;
+        *run++ = (struct fit_run){set->flow_count, set->flow, flow, &result[s]};
+        for (size_t i = 0; i < set->flow_count; i++)
+            *flow++ = number_of(p, &set->flow[i]);
     }
     p->fit.run_count = (size_t)(run - p->fit.run);
-    return true;
+    return flow != NULL;
 }
 
 /* ---- candidates ---- */
@@ -182,7 +159,7 @@ static bool is_narrow(const struct problem *p, const unsigned char *users)
         for (size_t i = 0; i < run->count; i++) {
             if (!users[run->flow[i]])
                 continue;
-            together += run->rate[i];
+            together += run->measured[i].bytes_per_s;
             alone = fmax(alone, p->fit.alone[run->flow[i]]);
             count++;
         }
@@ -265,29 +242,6 @@ static bool list_candidates(struct problem *p)
 
 /* ---- results ---- */
 
-/* "gpu1+gpu2 to numa0" where users have an end in common; else the first user and how many more. */
-static void name_by_users(const struct graph *graph, struct limit *limit)
-{
-    const struct set_flow *user = limit->user;
-    bool same_from = true, same_to = true;
-    size_t length = 0, size = sizeof limit->name;
-    for (size_t i = 1; i < limit->user_count; i++) {
-        same_from = same_from && user[i].from == user[0].from;
-        same_to = same_to && user[i].to == user[0].to;
-    }
-    const char *common = graph_place(graph, same_to ? user[0].to : user[0].from)->name;
-    if (same_from && !same_to)
-        length = (size_t)snprintf(limit->name, size, "%s to ", common);
-    for (size_t i = 0; i < limit->user_count && length < size && (same_from || same_to); i++)
-        length += (size_t)snprintf(limit->name + length, size - length, "%s%s", i > 0 ? "+" : "",
-                                   graph_place(graph, same_to ? user[i].from : user[i].to)->name);
-    if (same_to && length < size)
-        length += (size_t)snprintf(limit->name + length, size - length, " to %s", common);
-    if (length == 0 || length >= size)
-        snprintf(limit->name, size, "%s to %s and %zu more", graph_place(graph, user[0].from)->name,
-                 graph_place(graph, user[0].to)->name, limit->user_count - 1);
-}
-
 /* Adds the limit to all pairs that use its part; or, without a name, to those of its users. */
 static void add_to_pairs(const struct limits *limits, size_t index, uint16_t part)
 {
@@ -331,29 +285,13 @@ static bool add_limit(const struct problem *p, const struct fit_limit *from)
         limit->role = p->limits->item[part].role;
         memcpy(limit->name, p->limits->item[part].name, sizeof limit->name);
     } else {
-        name_by_users(p->limits->graph, limit);
+        const struct graph *graph = p->limits->graph;
+        snprintf(limit->name, sizeof limit->name, "%s to %s and %zu more",
+                 graph_place(graph, user->from)->name, graph_place(graph, user->to)->name,
+                 limit->user_count - 1);
     }
     add_to_pairs(p->limits, at, part);
     return true;
-}
-
-static bool take_results(const struct problem *p, struct limits_run *explained)
-{
-    const struct fit_run *run = p->fit.run;
-    bool ok = true;
-    for (size_t i = 0; i < p->fit.limit_count && ok; i++)
-        ok = add_limit(p, &p->fit.limit[i]);
-    for (size_t s = 0; s < p->set_count && ok; s++) {
-        if (!counts(p, s))
-            continue;
-        explained[s].predicted = calloc(run->count + 1, sizeof *run->predicted);
-        explained[s].is_reproduced = run->is_reproduced;
-        ok = explained[s].predicted != NULL;
-        if (ok)
-            memcpy(explained[s].predicted, run->predicted, run->count * sizeof *run->predicted);
-        run++;
-    }
-    return ok;
 }
 
 bool limits_from_runs(struct limits *limits, const struct values *values, const struct sets *sets,
@@ -369,13 +307,12 @@ bool limits_from_runs(struct limits *limits, const struct values *values, const 
         flows += p.set[s].flow_count;
     if (flows > FLOWS_MAX || flows * limits->count > ROOM_MAX)
         return true;
-    bool ok = list_flows(&p, flows) && find_alone(&p) && list_runs(&p, flows) &&
-              list_candidates(&p) && limits_fit(&p.fit) && take_results(&p, &limits->run[first]);
+    bool ok = list_flows(&p, flows) && list_runs(&p, flows, &limits->run[first]) &&
+              find_alone(&p) && list_candidates(&p) && limits_fit(&p.fit);
+    for (size_t i = 0; ok && i < p.fit.limit_count; i++)
+        ok = add_limit(&p, &p.fit.limit[i]);
     limits_fit_done(&p.fit);
-    if (p.fit.run != NULL) {
-        free(p.fit.run[0].flow);
-        free(p.fit.run[0].rate);
-    }
+    free(p.fit.run != NULL ? p.fit.run[0].flow : NULL);
     free(p.fit.run);
     free(p.fit.alone);
     free(p.fit.candidate);

@@ -3,61 +3,30 @@
 #include <math.h>
 #include <string.h>
 
+#include "node/transfer.h"
+
 #define PATHS_MAX 8
-/* of what both get alone: a link that carries more than that tells nothing */
+/* Of the rate of both alone: a link that carries more tells nothing. */
 #define CLEAR 0.9
 
-/* Two transfers of a set: the one whose way is looked for, and the other, whose way is known. */
-struct both {
-    const struct set_flow *own, *beside;
-    double alone, together; /* bytes per second of both */
-    struct link_path way;   /* of the one beside */
-};
-
-static bool is_gpu(const struct graph *graph, place_id place)
-{
-    return graph_place(graph, place)->kind == PLACE_GPU;
-}
-
-/* What it gets alone: in a set of one, else where it was measured by itself; NAN not known. */
+/* Its rate in a run of one, else its own measured value; NAN unknown. */
 static double alone_of(const struct values *values, const struct sets *sets, enum metric metric,
                        const struct set_flow *flow)
 {
+    enum metric alone;
     for (size_t s = 0; s < sets->count; s++) {
-        const struct set *set = &sets->item[s];
-        if (set->metric == metric && set->flow_count == 1 && set->flow->from == flow->from &&
-            set->flow->to == flow->to && strcmp(set->flow->axes, flow->axes) == 0)
-            return set->flow->bytes_per_s;
+        const struct set_flow *its = sets->item[s].flow;
+        if (sets->item[s].metric == metric && sets->item[s].flow_count == 1 &&
+            its->from == flow->from && its->to == flow->to && strcmp(its->axes, flow->axes) == 0)
+            return its->bytes_per_s;
     }
-    enum metric single = metric == METRIC_GPU_GPU_KERNEL_CONCURRENT ? METRIC_GPU_GPU_KERNEL
-                                                                    : METRIC_GPU_GPU_COPY_ENGINE;
-    const struct value *value = values_find(values, single, flow->from, flow->to, flow->axes);
+    const struct value *value = transfer_alone_metric(metric, &alone)
+                                    ? values_find(values, alone, flow->from, flow->to, flow->axes)
+                                    : NULL;
     return value != NULL && value->source == VALUE_MEASURED ? value->value : NAN;
 }
 
-static bool look(const struct link_paths *paths, const struct values *values,
-                 const struct sets *sets, const struct set *set, place_id from, place_id to,
-                 struct both *ret)
-{
-    bool of_peers = set->metric == METRIC_GPU_GPU_COPY_ENGINE_CONCURRENT ||
-                    set->metric == METRIC_GPU_GPU_KERNEL_CONCURRENT;
-    if (!of_peers || set->flow_count != 2 || set->source != VALUE_MEASURED)
-        return false;
-    bool is_first = set->flow[0].from == from && set->flow[0].to == to;
-    struct both both = {.own = &set->flow[!is_first],
-                        .beside = &set->flow[is_first],
-                        .together = set->flow[0].bytes_per_s + set->flow[1].bytes_per_s};
-    if (both.own->from != from || both.own->to != to ||
-        !link_path_find(paths, both.beside->from, both.beside->to, &both.way) ||
-        both.way.is_one_of_several)
-        return false;
-    both.alone = alone_of(values, sets, set->metric, both.own) +
-                 alone_of(values, sets, set->metric, both.beside);
-    *ret = both;
-    return both.alone > 0;
-}
-
-/* What of both ways is the same link in the same direction: its width, INFINITY nothing. */
+/* The stated rate of the narrowest link, in the same direction, of both paths; INFINITY none. */
 static double shared_width(const struct graph *graph, const struct link_path *a,
                            const struct link_path *b)
 {
@@ -69,83 +38,93 @@ static double shared_width(const struct graph *graph, const struct link_path *a,
     return width;
 }
 
-/* Whether what both got agrees with that way. Copies of one gpu may hold each other up in its
- * engines, too. */
-static bool agrees(const struct graph *graph, const struct both *both, const struct link_path *way,
-                   double narrow)
+/* Rules out paths that a run of the transfer with another one contradicts. Copies of one GPU may
+ * slow each other in its engines, too. */
+static void rule_out(const struct link_paths *paths, const struct graph *graph,
+                     const struct values *values, const struct sets *sets, const struct set *set,
+                     const struct link_path *path, size_t count, bool *may)
 {
-    double width = shared_width(graph, way, &both->way), least = fmin(narrow, both->alone);
-    bool are_slower = both->together < (both->alone + least) / 2;
-    if (are_slower)
-        return !isinf(width) || both->own->from == both->beside->from;
-    return !(width <= CLEAR * both->alone);
+    struct link_path other;
+    bool is_of_peers =
+        (transfer_kind_of(set->metric) & (TRANSFER_PEER_ENGINE | TRANSFER_PEER_KERNEL)) != 0;
+    place_id from = path->from, to = path->to;
+    if (!is_of_peers || set->flow_count != 2 || set->source != VALUE_MEASURED)
+        return;
+    bool is_first = set->flow[0].from == from && set->flow[0].to == to;
+    const struct set_flow *own = &set->flow[!is_first], *beside = &set->flow[is_first];
+    if (own->from != from || own->to != to ||
+        !link_path_find(paths, beside->from, beside->to, &other) || other.is_one_of_several)
+        return;
+    double together = own->bytes_per_s + beside->bytes_per_s,
+           alone = alone_of(values, sets, set->metric, own) +
+                   alone_of(values, sets, set->metric, beside);
+    if (!(path->bytes_per_s <= CLEAR * alone))
+        return;
+    bool are_slower = together < (alone + fmin(path->bytes_per_s, alone)) / 2;
+    for (size_t p = 0; p < count; p++) {
+        double width = shared_width(graph, &path[p], &other);
+        may[p] = may[p] &&
+                 (are_slower ? !isinf(width) || from == beside->from : !(width <= CLEAR * alone));
+    }
 }
 
 bool path_inference_find(const struct link_paths *paths, const struct graph *graph,
                          const struct values *values, const struct sets *sets, place_id from,
                          place_id to, struct link_path *ret)
 {
-    struct link_path way[PATHS_MAX + 1];
-    bool may[PATHS_MAX];
+    struct link_path path[PATHS_MAX + 1];
+    bool may[PATHS_MAX + 1];
     size_t left = 0, last = 0;
     if (!link_path_find(paths, from, to, ret))
         return false;
-    size_t count =
-        ret->is_one_of_several && is_gpu(graph, from) && is_gpu(graph, to) && sets != NULL
-            ? link_path_all(paths, from, to, way, PATHS_MAX + 1)
-            : 0;
+    size_t count = ret->is_one_of_several && sets != NULL
+                       ? link_path_all(paths, from, to, path, PATHS_MAX + 1)
+                       : 0;
     if (count < 2 || count > PATHS_MAX)
         return true;
     memset(may, true, sizeof may);
-    for (size_t s = 0; s < sets->count; s++) {
-        struct both both;
-        if (!look(paths, values, sets, &sets->item[s], from, to, &both) ||
-            !(ret->bytes_per_s <= CLEAR * both.alone))
-            continue;
-        for (size_t w = 0; w < count; w++)
-            may[w] = may[w] && agrees(graph, &both, &way[w], ret->bytes_per_s);
-    }
-    for (size_t w = 0; w < count; w++) {
-        left += may[w];
-        last = may[w] ? w : last;
+    for (size_t s = 0; s < sets->count; s++)
+        rule_out(paths, graph, values, sets, &sets->item[s], path, count, may);
+    for (size_t p = 0; p < count; p++) {
+        left += may[p];
+        last = may[p] ? p : last;
     }
     if (left == 1) {
-        *ret = way[last];
+        *ret = path[last];
         ret->is_one_of_several = false;
     }
     return true;
 }
 
-/* ---- what is to be measured ---- */
+/* ---- what to measure ---- */
 
-static bool is_on(const struct link_path *way, size_t link, bool back)
+static bool has_step(const struct link_path *path, uint32_t link, bool back)
 {
-    bool on = false;
-    for (size_t i = 0; i < way->step_count; i++)
-        on |= way->step[i].link == link && way->step[i].back == back;
-    return on;
+    bool has = false;
+    for (size_t i = 0; i < path->step_count; i++)
+        has |= path->step[i].link == link && path->step[i].back == back;
+    return has;
 }
 
-/* A transfer over a link that this way alone has and that is as narrow as it; not of from's own,
- * whose engines both would use. */
+/* A transfer straight over a narrowest link that only this path has; not one of the same GPU, whose
+ * engines both would use. */
 static bool find_beside(const struct link_paths *paths, const struct graph *graph,
-                        const struct link_path *way, size_t count, size_t w,
+                        const struct link_path *path, size_t count, size_t p,
                         struct path_question *ret)
 {
-    for (size_t i = 0; i < way[w].step_count; i++) {
-        const struct link *link = &graph->links[way[w].step[i].link];
-        bool back = way[w].step[i].back, others = false;
-        place_id a = back ? link->to : link->from, b = back ? link->from : link->to;
-        struct link_path direct;
+    for (size_t i = 0; i < path[p].step_count; i++) {
+        const struct link *link = &graph->links[path[p].step[i].link];
+        bool back = path[p].step[i].back, is_common = false;
+        struct link_path straight;
         for (size_t other = 0; other < count; other++)
-            others |= other != w && is_on(&way[other], way[w].step[i].link, back);
-        if (others || a == ret->from || link->nominal_bytes_per_s > way[w].bytes_per_s ||
-            !link_path_find(paths, a, b, &direct) || direct.step_count != 1 ||
-            direct.is_one_of_several)
-            continue;
-        ret->beside_from = a;
-        ret->beside_to = b;
-        return true;
+            is_common |= other != p && has_step(&path[other], path[p].step[i].link, back);
+        ret->beside_from = back ? link->to : link->from;
+        ret->beside_to = back ? link->from : link->to;
+        if (!is_common && ret->beside_from != ret->from &&
+            link->nominal_bytes_per_s <= path[p].bytes_per_s &&
+            link_path_find(paths, ret->beside_from, ret->beside_to, &straight) &&
+            straight.step_count == 1 && !straight.is_one_of_several)
+            return true;
     }
     return false;
 }
@@ -153,19 +132,19 @@ static bool find_beside(const struct link_paths *paths, const struct graph *grap
 size_t path_inference_ask(const struct link_paths *paths, const struct graph *graph,
                           struct path_question *ret, size_t most)
 {
-    struct link_path way[PATHS_MAX + 1];
+    struct link_path path[PATHS_MAX + 1];
     size_t asked = 0;
     for (place_id a = graph_next(graph, PLACE_GPU, 0); a != PLACE_NONE;
          a = graph_next(graph, PLACE_GPU, a + 1))
         for (place_id b = graph_next(graph, PLACE_GPU, 0); b != PLACE_NONE;
              b = graph_next(graph, PLACE_GPU, b + 1)) {
-            size_t count = a != b ? link_path_all(paths, a, b, way, PATHS_MAX + 1) : 0, told = 0;
-            for (size_t w = 0; count <= PATHS_MAX && w < count && told + 1 < count && asked < most;
-                 w++) {
-                struct path_question one = {.from = a, .to = b};
-                if (!find_beside(paths, graph, way, count, w, &one))
+            size_t count = a != b ? link_path_all(paths, a, b, path, PATHS_MAX + 1) : 0, told = 0;
+            for (size_t p = 0; count <= PATHS_MAX && p < count && told + 1 < count && asked < most;
+                 p++) {
+                ret[asked] = (struct path_question){.from = a, .to = b};
+                if (!find_beside(paths, graph, path, count, p, &ret[asked]))
                     continue;
-                ret[asked++] = one;
+                asked++;
                 told++;
             }
         }

@@ -1,8 +1,8 @@
 /**
- * Which of several ways, equally wide and equally short, a transfer between gpus takes: two
- * transfers that were measured together tell, where one of them is known to go over a link of one
- * way. They slow each other when both go over it, and it carries less than they get alone; else
- * not. So it is told of the hardware, which has one way for a pair, whatever drives the copy.
+ * Path inference: which of several equally wide and equally short paths a transfer between GPUs
+ * takes. Two transfers measured together tell, where the other one's path is known: they slow each
+ * other when both use a link that carries less than they get alone, else not. The hardware has one
+ * path for a pair, whatever drives the copy.
  *
  * Pure; any thread.
  */
@@ -11,20 +11,20 @@
 #include "node/sets.h"
 #include "node/values.h"
 
-#define PATH_INFERENCE_MOST 40 /* sets that are asked for: as many as quick draws of pairs */
+#define PATH_INFERENCE_MOST 40 /* questions: as many as the quick profile draws pairs */
 
-/* The way as link_path_find has it, or that one of several which alone agrees with all sets (NULL
- * none): it is no longer one of several then. */
+/* Returns the path as link_path_find does, or the only one of several that agrees with all sets
+ * (NULL none), which is no longer one of several. */
 bool path_inference_find(const struct link_paths *paths, const struct graph *graph,
                          const struct values *values, const struct sets *sets, place_id from,
                          place_id to, struct link_path *ret);
 
-/* Two transfers, which together tell which way the first takes. */
+/* Two transfers that together tell which path the first takes. */
 struct path_question {
     place_id from, to, beside_from, beside_to;
 };
 
-/* What is to be measured together so that all ways are known, if each transfer has one of two; of
- * more the first ones are told. Returns how many there are, at most most. */
+/* Writes what to measure together so that all paths of pairs with two are known, at most most.
+ * Returns how many. */
 size_t path_inference_ask(const struct link_paths *paths, const struct graph *graph,
                           struct path_question *ret, size_t most);

@@ -173,7 +173,9 @@ static bool find_path(struct search *search, place_id from, struct link_path *re
         at = shortest(search, from, width);
     if (at == NULL || at->links > LINK_PATH_STEPS)
         return false;
-    *ret = (struct link_path){.step_count = at->links,
+    *ret = (struct link_path){.from = from,
+                              .to = search->to,
+                              .step_count = at->links,
                               .bytes_per_s = INFINITY,
                               .is_one_of_several = at->several,
                               .unstated = LINK_PATH_STATED};

@@ -17,6 +17,7 @@
 #define LINK_PATH_STATED UINT32_MAX
 
 struct link_path {
+    place_id from, to;
     struct {
         uint32_t link; /* index in the graph */
         bool back;     /* against the link's direction, from its to to its from */
