@@ -49,39 +49,38 @@ static void tell_part(const struct graph *graph, struct limit *part, const struc
     part->source = LIMIT_OTHER_RUNS;
 }
 
-/* Parts that are alike all over a node: a GPU's host link, by direction, and both directions
- * between packages. */
-enum sort { SORT_OUT, SORT_IN, SORT_BOTH, SORT_CROSSING, NO_SORT };
+/* Parts that are alike all over a node, by number: GPUs' host links, by direction, and both
+ * directions between packages; ALIKE others. */
+#define ALIKE 4
 
-static enum sort sort_of(const struct graph *graph, const struct limit_role *role)
+static size_t alike_of(const struct graph *graph, const struct limit *limit)
 {
+    const struct limit_role *role = &limit->role;
+    if (!limit->has_role || limit->source == LIMIT_RUNS)
+        return ALIKE;
     if (role->part == LIMIT_HOST_LINK)
-        return role->direction == LIMIT_BOTH ? SORT_BOTH
-               : role->direction == LIMIT_IN ? SORT_IN
-                                             : SORT_OUT;
+        return role->direction;
     return role->part == LIMIT_LINK && role->direction == LIMIT_BOTH &&
-                   graph_place(graph, role->place)->kind == PLACE_PACKAGE &&
-                   graph_place(graph, role->other)->kind == PLACE_PACKAGE
-               ? SORT_CROSSING
-               : NO_SORT;
+                   graph_place(graph, role->place)->kind == PLACE_PACKAGE
+               ? ALIKE - 1
+               : ALIKE;
 }
 
-/* Parts of which no run shows the capacity count as the widest of their sort, unless they carried
+/* Parts of which no run shows the capacity count as the widest ones alike, unless they carried
  * more. */
 static void tell_alike(struct limits *limits)
 {
-    double most[NO_SORT + 1] = {0};
+    double most[ALIKE + 1] = {0};
     for (size_t i = 0; i < limits->count; i++) {
-        const struct limit *limit = &limits->item[i];
-        double *its = &most[limit->has_role ? sort_of(limits->graph, &limit->role) : NO_SORT];
-        if (limit->source == LIMIT_OTHER_RUNS)
-            *its = fmax(*its, limit->step[0].bytes_per_s);
+        double *its = &most[alike_of(limits->graph, &limits->item[i])];
+        if (limits->item[i].source == LIMIT_OTHER_RUNS)
+            *its = fmax(*its, limits->item[i].step[0].bytes_per_s);
     }
-    most[NO_SORT] = 0;
+    most[ALIKE] = 0;
     for (size_t i = 0; i < limits->count; i++) {
         struct limit *limit = &limits->item[i];
-        double other = most[limit->has_role ? sort_of(limits->graph, &limit->role) : NO_SORT];
-        if (limit->source == LIMIT_OTHER_RUNS || limit->source == LIMIT_RUNS || !(other > 0) ||
+        double other = most[alike_of(limits->graph, limit)];
+        if (limit->source == LIMIT_OTHER_RUNS || !(other > 0) ||
             limit->carried > other * (1 + POLICY_SIMILAR))
             continue;
         memset(limit->apart, 0, sizeof limit->apart);
@@ -102,37 +101,21 @@ static void tell_others(struct limits *limits, const struct sets *sets)
             tell_part(limits->graph, limits_find(limits, &found->role), found, have_runs);
     }
     tell_alike(limits);
-    for (size_t i = 0; i < limits->count; i++) {
-        const struct limit *found = &limits->item[i];
-        unsigned kind = transfer_kind_index(transfer_kind_of(found->metric));
-        /* runs of GPUs behind a port say nothing of the memory behind that */
-        for (size_t m = 0; m < limits->count && found->source == LIMIT_RUNS && found->has_role &&
-                           found->role.part == LIMIT_GPU_PORT;
-             m++) {
-            struct limit *memory = &limits->item[m];
-            if (memory->role.part == LIMIT_MEMORY && memory->role.place == found->role.place &&
-                memory->apart[kind] != UINT_MAX)
-                memory->apart[kind] = 0;
-        }
-    }
 }
 
-static void find_uneven(struct limits *limits, const struct sets *sets)
+/* Limits with several users in a run that is not reproduced are not shared fairly. */
+static void find_uneven(struct limits *limits, const struct set *set, const struct limits_run *run)
 {
-    for (size_t s = 0; s < limits->run_count; s++)
-        for (size_t l = 0;
-             l < limits->count && limits->run[s].predicted != NULL && !limits->run[s].is_reproduced;
-             l++) {
-            struct limit *limit = &limits->item[l];
-            const struct set *set = &sets->item[s];
-            unsigned users = 0;
-            for (size_t i = 0;
-                 i < set->flow_count && limit->source == LIMIT_RUNS && limit->metric == set->metric;
-                 i++)
-                users += limits_uses(limits, limit, set->flow[i].from, set->flow[i].to,
-                                     set->flow[i].axes);
-            limit->is_uneven = limit->is_uneven || users > 1;
-        }
+    for (size_t l = 0; l < limits->count && run->predicted != NULL && !run->is_reproduced; l++) {
+        struct limit *limit = &limits->item[l];
+        unsigned users = 0;
+        if (limit->source != LIMIT_RUNS || limit->metric != set->metric)
+            continue;
+        for (size_t i = 0; i < set->flow_count; i++)
+            users +=
+                limits_uses(limits, limit, set->flow[i].from, set->flow[i].to, set->flow[i].axes);
+        limit->is_uneven = limit->is_uneven || users > 1;
+    }
 }
 
 /* ---- all of it ---- */
@@ -181,7 +164,8 @@ static bool find(struct limits *limits, const struct sets *sets, const struct va
     }
     if (ok) {
         tell_others(limits, sets);
-        find_uneven(limits, sets);
+        for (size_t s = 0; s < count; s++)
+            find_uneven(limits, &sets->item[s], &limits->run[s]);
         agreement_find(limits->graph, values, sets, contradiction, limits->agree);
         limits->own[0] = agreement_own(limits->graph, values, METRIC_MEMORY_BANDWIDTH);
         limits->own[1] = agreement_own(limits->graph, values, METRIC_GPU_STREAM);

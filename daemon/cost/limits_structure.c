@@ -308,7 +308,9 @@ static void add_all(struct builder *b)
                 LIMIT_STATED);
     for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
         for (place_id p = 0; p < (place_id)graph->place_count; p++)
-            add_shared(b, columns[c], p);
+            if (is_kind(graph, p, PLACE_GPU) || is_kind(graph, p, PLACE_NUMA) ||
+                is_kind(graph, p, PLACE_MODULE) || is_kind(graph, p, PLACE_PACKAGE))
+                add_shared(b, columns[c], p);
 }
 
 /* ---- members ---- */

@@ -350,11 +350,6 @@ static void a_port_that_structure_does_not_show_comes_before_the_memory(void **s
     assert_int_equal(found_count(limits), 2);
     const struct limit *port = found(limits, "numa0:gpu-port:out");
     assert_float_equal(port->step[0].bytes_per_s, 51 * GB, 1);
-    /* of which those two say nothing */
-    const struct limit_role memory = {LIMIT_MEMORY, LIMIT_IN, graph_find(graph, "numa0"),
-                                      PLACE_NONE, 0};
-    assert_int_equal(limits_find(limits, &memory)->apart[transfer_kind_index(TRANSFER_HOST_ENGINE)],
-                     0);
     assert_true(has_twin(limits, port, "numa0:memory:write"));
     place_id gpu0 = graph_find(graph, "gpu0"), gpu2 = graph_find(graph, "gpu2"),
              numa0 = graph_find(graph, "numa0"), numa1 = graph_find(graph, "numa1");
