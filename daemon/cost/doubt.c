@@ -38,7 +38,6 @@ void plan_doubt_warn_between(const struct snapshot *snap, const struct doubt_end
     const struct limits *limits = snap->derived.limits;
     const struct contradiction *first = NULL;
     size_t first_set = 0, more = 0;
-    char others[48] = "";
     for (size_t s = 0; s < limits->run_count; s++) {
         const struct contradiction *it = &limits->run[s].contradiction;
         if (it->value == NULL || (transfer_kind_of(it->value->metric) & kinds) == 0 ||
@@ -53,15 +52,14 @@ void plan_doubt_warn_between(const struct snapshot *snap, const struct doubt_end
     }
     if (first == NULL)
         return;
-    if (more > 0)
-        snprintf(others, sizeof others, ", and %zu more likewise", more);
-    reasons_note(warnings,
-                 "%s to %s gets %.4g GB/s by its own value, but %.4g when it was measured for what "
-                 "transfers share%s: the own value counts and such sets do not; `berth probe` "
-                 "measures both again",
-                 graph_place(snap->graph, first->value->from)->name,
-                 graph_place(snap->graph, first->value->to)->name, first->value->value / 1e9,
-                 snap->sets->item[first_set].flow[first->flow].bytes_per_s / 1e9, others);
+    char pair[REASON_SUBJECT_SIZE];
+    snprintf(pair, sizeof pair, "%.28s to %.28s",
+             graph_place(snap->graph, first->value->from)->name,
+             graph_place(snap->graph, first->value->to)->name);
+    reasons_add(warnings, REASON_VALUE_CONTRADICTED, SUBJECTS(pair),
+                NUMBERS(first->value->value,
+                        snap->sets->item[first_set].flow[first->flow].bytes_per_s,
+                        1 + (double)more));
 }
 
 void plan_doubt_warn(const struct snapshot *snap, const place_id *places, size_t count,

@@ -4,20 +4,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cost/evidence.h"
 #include "cost/limits.h"
-#include "cost/load_interval.h"
-#include "cost/load_known.h"
 #include "cost/load_table.h"
-#include "cost/load_unexplained.h"
 #include "cost/load_why.h"
-#include "node/reasons.h"
+#include "node/spread.h"
 
-#define MEMO_MAX 16384
-
-/* Who is first takes all that it can: each weighs so much of the one before it. */
+/* One flow goes first: each weighs so much of the one before it. */
 #define WEIGHT       1e-3
 #define WEIGHT_LEAST 1e-12
+
+/* The latest of n independent normal deviations: its 97.5th percentile is about
+ * sqrt(1 + LATEST ln(n)) times as far out as that of one. */
+#define LATEST 0.35
+
+/* ---- tables ---- */
 
 enum berth_code plan_load_new(const struct snapshot *snap, const place_id *places, size_t count,
                               enum load_by by, struct load_table **ret, struct berth_err *err)
@@ -25,26 +25,8 @@ enum berth_code plan_load_new(const struct snapshot *snap, const place_id *place
     if (count > LOAD_PLACES_MAX)
         return err_invalid(err, "places", "traffic between more than %d places is not weighed",
                            LOAD_PLACES_MAX);
-    struct load_table *table = calloc(1, sizeof *table);
-    if (table == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
-    table->snap = snap;
-    table->place_count = count;
-    table->by = by;
-    if (!plan_load_table_fill(table, places) || !plan_load_known_find(table)) {
-        plan_load_free(table);
-        return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
-    }
-    *ret = table;
-    return BERTH_OK;
-}
-
-void plan_load_free(struct load_table *table)
-{
-    if (table == NULL)
-        return;
-    plan_load_table_empty(table);
-    free(table);
+    *ret = plan_load_table_new(snap, places, count, by);
+    return *ret != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
 }
 
 size_t plan_load_place_count(const struct load_table *table) { return table->place_count; }
@@ -97,7 +79,7 @@ bool plan_load_start(const struct load_table *table, size_t from, size_t to, dou
 bool plan_load_has_starts(const struct load_table *table)
 {
     bool has = true;
-    for (size_t i = 0; i < 2 * table->place_count * table->place_count && has; i++)
+    for (size_t i = 0; i < table->ride_count && has; i++)
         has = table->ride[i].known == LOAD_NOTHING || !lacks_start(&table->ride[i]);
     return has;
 }
@@ -127,39 +109,37 @@ bool plan_load_uses(const struct load_table *table, size_t resource, size_t from
     return false;
 }
 
+/* ---- scratch ---- */
+
 struct load_scratch *plan_load_scratch_new(const struct load_table *table, size_t most_flows)
 {
     struct load_scratch *scratch = calloc(1, sizeof *scratch);
     if (scratch == NULL)
         return NULL;
-    scratch->table = table;
-    scratch->sim = sim_new(most_flows, table->most_uses, table->resource_count,
-                           2 * table->place_count * table->place_count);
-    scratch->flow = calloc(most_flows + 1, sizeof *scratch->flow);
-    scratch->run = calloc(most_flows + 1, sizeof *scratch->run);
-    scratch->limit = calloc(table->resource_count + 1, sizeof *scratch->limit);
-    scratch->step = calloc(table->resource_count + 1, sizeof *scratch->step);
-    scratch->kinds = calloc(table->resource_count + 1, sizeof *scratch->kinds);
-    scratch->ride = calloc(most_flows + 1, sizeof *scratch->ride);
-    scratch->end = calloc(most_flows + 1, sizeof *scratch->end);
-    scratch->memo_count = table->place_count * table->place_count < MEMO_MAX
-                              ? table->place_count * table->place_count + 1
-                              : MEMO_MAX;
-    scratch->memo = calloc(scratch->memo_count, sizeof *scratch->memo);
-    if (scratch->memo != NULL && scratch->sim != NULL && scratch->flow != NULL &&
-        scratch->ride != NULL && scratch->end != NULL && scratch->run != NULL &&
-        scratch->limit != NULL && scratch->step != NULL && scratch->kinds != NULL) {
-        for (size_t i = 0; i < table->resource_count; i++) {
-            scratch->limit[i] = table->limit[i];
-            if (table->resource[i].apart == NULL)
-                continue;
-            scratch->step[i] = table->limit[i].step[0];
-            scratch->limit[i].step = &scratch->step[i];
-        }
-        return scratch;
+    size_t resources = table->resource_count;
+    *scratch = (struct load_scratch){
+        .table = table,
+        .sim = sim_new(most_flows, table->most_uses, resources, table->ride_count),
+        .flow = calloc(most_flows + 1, sizeof *scratch->flow),
+        .ride = calloc(most_flows + 1, sizeof *scratch->ride),
+        .run = calloc(most_flows + 1, sizeof *scratch->run),
+        .part = calloc(most_flows + 1, sizeof *scratch->part),
+        .limit = calloc(resources + 1, sizeof *scratch->limit),
+        .step = calloc(resources + 1, sizeof *scratch->step),
+        .kinds = calloc(resources + 1, sizeof *scratch->kinds)};
+    if (scratch->sim == NULL || scratch->flow == NULL || scratch->ride == NULL ||
+        scratch->run == NULL || scratch->part == NULL || scratch->limit == NULL ||
+        scratch->step == NULL || scratch->kinds == NULL) {
+        plan_load_scratch_free(scratch);
+        return NULL;
     }
-    plan_load_scratch_free(scratch);
-    return NULL;
+    for (size_t i = 0; i < resources; i++) {
+        scratch->limit[i] = table->limit[i];
+        scratch->step[i] = *table->limit[i].step;
+        if (table->resource[i].apart != NULL)
+            scratch->limit[i].step = &scratch->step[i];
+    }
+    return scratch;
 }
 
 void plan_load_scratch_free(struct load_scratch *scratch)
@@ -168,38 +148,22 @@ void plan_load_scratch_free(struct load_scratch *scratch)
         return;
     sim_free(scratch->sim);
     free(scratch->flow);
+    free(scratch->ride);
     free(scratch->run);
+    free(scratch->part);
     free(scratch->limit);
     free(scratch->step);
     free(scratch->kinds);
-    free(scratch->ride);
-    free(scratch->end);
-    free(scratch->memo);
     free(scratch);
 }
 
-static const struct load_memo *recall(const struct load_table *table, const struct load_flow *flow,
-                                      struct load_scratch *scratch)
-{
-    struct load_memo *memo =
-        &scratch->memo[(flow->from * table->place_count + flow->to) % scratch->memo_count];
-    if (memo->from == flow->from && memo->to == flow->to && memo->bytes == flow->bytes)
-        return memo;
-    *memo = (struct load_memo){
-        .bytes = flow->bytes,
-        .from = flow->from,
-        .to = flow->to,
-        .ride = plan_load_table_choose(table, flow->from, flow->to, flow->bytes)};
-    if (memo->ride != NULL)
-        memo->time_ns = plan_load_table_alone_ns(memo->ride, flow->bytes, &memo->bytes_ns);
-    return memo;
-}
+/* ---- flows ---- */
 
-/* What structure states limits no more transfers of one kind than sets had without loss; of several
- * kinds it limits all. */
-static void limit_by_kinds(const struct load_table *table, size_t count,
-                           struct load_scratch *scratch)
+/* The stated rate limits no more transfers of one kind than runs had without loss; of several kinds
+ * it limits all. */
+void plan_load_limit_by_kinds(struct load_scratch *scratch, size_t count)
 {
+    const struct load_resource *resource = scratch->table->resource;
     for (size_t i = 0; i < count; i++)
         for (unsigned u = 0; u < scratch->flow[i].limit_count; u++)
             scratch->kinds[scratch->flow[i].limit[u]] = 0;
@@ -207,76 +171,56 @@ static void limit_by_kinds(const struct load_table *table, size_t count,
         for (unsigned u = 0; u < scratch->flow[i].limit_count; u++) {
             uint16_t at = scratch->flow[i].limit[u];
             const struct load_ride *ride = scratch->ride[i];
-            const unsigned *apart = table->resource[at].apart;
             unsigned kinds = scratch->kinds[at] |= ride != NULL ? ride->kind : 0;
-            if (apart == NULL)
+            bool is_one = (kinds & (kinds - 1)) == 0;
+            if (resource[at].apart == NULL)
                 continue;
-            unsigned most = (kinds & (kinds - 1)) == 0 ? apart[transfer_kind_index(kinds)] : 0;
+            unsigned most = is_one ? resource[at].apart[transfer_kind_index(kinds)] : 0;
             scratch->step[at].users = most < UINT_MAX ? most + 1 : most;
         }
 }
 
-static bool share_a_limit(const struct sim_flow *a, const struct sim_flow *b)
+void plan_load_set_flow(struct load_scratch *scratch, size_t i, const struct load_ride *ride,
+                        double bytes, double bytes_ns)
 {
-    for (unsigned u = 0; u < a->limit_count; u++)
-        for (unsigned v = 0; v < b->limit_count; v++)
-            if (a->limit[u] == b->limit[v])
-                return true;
-    return false;
+    scratch->ride[i] = ride;
+    scratch->run[i] = NULL;
+    scratch->flow[i] = (struct sim_flow){.bytes_per_s = 1};
+    if (ride == NULL)
+        return;
+    scratch->flow[i] = (struct sim_flow){.bytes = bytes,
+                                         .bytes_per_s = bytes / fmax(bytes_ns, 1e-3) * 1e9,
+                                         .limit = scratch->table->use + ride->use,
+                                         .limit_count = ride->use_count,
+                                         .queue = plan_load_table_number(scratch->table, ride)};
 }
 
-/* Which of the run's transfers the flow is; its count: none. */
-static size_t find_in_run(const struct load_run *run, const struct sim_flow *flow)
+/* start: of flows of which nothing says what starting them costs; NULL nothing. */
+static void prepare(struct load_scratch *scratch, const struct load_flow *flows, size_t count,
+                    const struct load_start *start)
 {
-    size_t at = 0;
-    while (at < run->count && run->who[at] != flow->queue)
-        at++;
-    return at;
-}
-
-/* Whether the step has the run's transfers, and no other shares anything with them. */
-static bool has_run(const struct load_run *run, const struct sim_flow *flow, size_t count)
-{
-    bool has[SETS_FLOWS_MAX] = {false};
-    size_t found = 0;
+    const struct load_table *table = scratch->table;
     for (size_t i = 0; i < count; i++) {
-        size_t at = find_in_run(run, &flow[i]);
-        found += at < run->count && !has[at];
-        if (at < run->count)
-            has[at] = true;
-    }
-    for (size_t i = 0; i < count && found == run->count; i++)
-        for (size_t k = 0; k < count && find_in_run(run, &flow[i]) == run->count; k++)
-            if (find_in_run(run, &flow[k]) < run->count && share_a_limit(&flow[i], &flow[k]))
-                return false;
-    return found == run->count;
-}
-
-/* What was measured together, and no limit explains, is a run of its own: until the first of them
- * has ended they get what they got there. */
-static void take_runs(const struct load_table *table, size_t count, struct load_scratch *scratch)
-{
-    for (size_t r = 0; r < table->known_count; r++) {
-        const struct load_run *run = &table->known[r];
-        double least = INFINITY;
-        if (!has_run(run, scratch->flow, count))
+        const struct load_flow *flow = &flows[i];
+        const struct load_ride *ride =
+            flow->bytes > 0 ? plan_load_table_choose(table, flow->from, flow->to, flow->bytes)
+                            : NULL;
+        double bytes_ns = 0,
+               alone_ns = ride != NULL ? plan_load_table_alone_ns(ride, flow->bytes, &bytes_ns) : 0;
+        plan_load_set_flow(scratch, i, ride, flow->bytes, bytes_ns);
+        if (ride == NULL)
             continue;
-        for (size_t i = 0; i < count; i++)
-            if (find_in_run(run, &scratch->flow[i]) < run->count)
-                least = fmin(least, scratch->flow[i].bytes);
-        for (size_t i = 0; i < count; i++) {
-            struct sim_flow *flow = &scratch->flow[i];
-            size_t at = find_in_run(run, flow);
-            if (at == run->count || run->bytes_per_s[at] >= flow->bytes_per_s)
-                continue;
-            flow->bytes_per_s = flow->bytes / (least / run->bytes_per_s[at] +
-                                               (flow->bytes - least) / flow->bytes_per_s);
-            scratch->run[i] = run;
-        }
+        struct load_start its =
+            start != NULL && lacks_start(ride) ? start[i] : (struct load_start){0, ride->launch_ns};
+        scratch->flow[i].begin_ns = flow->turn * its.launch_ns;
+        scratch->flow[i].start_ns = fmax(alone_ns + its.start_ns - bytes_ns, 0);
     }
+    plan_load_limit_by_kinds(scratch, count);
 }
 
-static bool uses_limit(const struct sim_flow *flow, uint16_t limit)
+/* ---- runs that no limit explains ---- */
+
+static bool uses(const struct sim_flow *flow, uint16_t limit)
 {
     unsigned u = 0;
     while (u < flow->limit_count && flow->limit[u] != limit)
@@ -284,88 +228,106 @@ static bool uses_limit(const struct sim_flow *flow, uint16_t limit)
     return u < flow->limit_count;
 }
 
-/* The first of its limits that all transfers of its run use. */
+static bool share_a_limit(const struct sim_flow *a, const struct sim_flow *b)
+{
+    bool share = false;
+    for (unsigned u = 0; u < a->limit_count && !share; u++)
+        share = uses(b, a->limit[u]);
+    return share;
+}
+
+/* Index of the run's flow that it is; the run's count: none. */
+static size_t find_in_run(const struct load_run *run, const struct sim_flow *flow)
+{
+    size_t at = 0;
+    while (at < run->set->flow_count && run->ride[at] != flow->queue)
+        at++;
+    return at;
+}
+
+/* Whether the run's flows are there, and no other shares anything with them. */
+static bool has_run(const struct load_run *run, const struct sim_flow *flow, size_t count)
+{
+    bool has[SETS_FLOWS_MAX] = {false};
+    size_t found = 0, all = run->set->flow_count;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = find_in_run(run, &flow[i]);
+        found += at < all && !has[at];
+        has[at < all ? at : 0] |= at < all;
+    }
+    for (size_t i = 0; i < count && found == all; i++)
+        for (size_t k = 0; k < count && find_in_run(run, &flow[i]) == all; k++)
+            if (find_in_run(run, &flow[k]) < all && share_a_limit(&flow[i], &flow[k]))
+                return false;
+    return found == all;
+}
+
+/* Until the first of them has ended flows get what they got in their run. */
+static void take_runs(struct load_scratch *scratch, size_t count)
+{
+    const struct load_table *table = scratch->table;
+    for (const struct load_run *run = table->run; run < table->run + table->run_count; run++) {
+        size_t all = run->set->flow_count;
+        double least = INFINITY;
+        if (!has_run(run, scratch->flow, count))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (find_in_run(run, &scratch->flow[i]) < all)
+                least = fmin(least, scratch->flow[i].bytes);
+        for (size_t i = 0; i < count; i++) {
+            struct sim_flow *flow = &scratch->flow[i];
+            size_t at = find_in_run(run, flow);
+            if (at == all)
+                continue;
+            const struct place *from = graph_place(table->snap->graph, run->set->flow[at].from);
+            double rate = run->rate[from->kind == PLACE_NUMA];
+            if (rate >= flow->bytes_per_s)
+                continue;
+            flow->bytes_per_s =
+                flow->bytes / (least / rate + (flow->bytes - least) / flow->bytes_per_s);
+            scratch->run[i] = run;
+        }
+    }
+}
+
+/* The first of its limits that all flows of its run use. */
 static uint16_t limit_of_run(const struct load_scratch *scratch, size_t count, size_t flow)
 {
     for (unsigned u = 0; u < scratch->flow[flow].limit_count; u++) {
         uint16_t limit = scratch->flow[flow].limit[u];
         bool is_common = true;
         for (size_t i = 0; i < count && is_common; i++)
-            is_common =
-                scratch->run[i] != scratch->run[flow] || uses_limit(&scratch->flow[i], limit);
+            is_common = scratch->run[i] != scratch->run[flow] || uses(&scratch->flow[i], limit);
         if (is_common)
             return limit;
     }
     return SIM_NO_LIMIT;
 }
 
-static void run_flows(const struct load_table *table, size_t count, struct load_scratch *scratch)
+/* Simulates the flows; the latest end. */
+static double simulate(struct load_scratch *scratch, const struct load_flow *flows, size_t count,
+                       const struct load_start *start)
 {
-    sim_run(scratch->sim, scratch->limit, scratch->flow, count);
-    for (size_t i = 0; i < count && table->known_count > 0; i++) {
+    prepare(scratch, flows, count, start);
+    take_runs(scratch, count);
+    double last_ns = sim_run(scratch->sim, scratch->limit, scratch->flow, count);
+    for (size_t i = 0; i < count && scratch->table->run_count > 0; i++) {
         if (scratch->flow[i].slowed_by != SIM_NO_LIMIT)
             scratch->run[i] = NULL;
         else if (scratch->run[i] != NULL)
             scratch->flow[i].slowed_by = limit_of_run(scratch, count, i);
     }
-}
-
-/* The flows as streams; the time of the slowest alone. assumed: of those of which nothing says what
- * starting them costs, by flow; NULL nothing. */
-static double prepare_from(const struct load_table *table, const struct load_flow *flows,
-                           size_t count, const struct load_start *assumed,
-                           struct load_scratch *scratch)
-{
-    double most_ns = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct load_memo *memo =
-            flows[i].bytes > 0 ? recall(table, &flows[i], scratch) : NULL;
-        const struct load_ride *ride = memo != NULL ? memo->ride : NULL;
-        struct sim_flow *flow = &scratch->flow[i];
-        scratch->ride[i] = ride;
-        scratch->run[i] = NULL;
-        *flow = (struct sim_flow){.bytes_per_s = 1};
-        if (ride == NULL)
-            continue;
-        struct load_start start = assumed != NULL && lacks_start(ride)
-                                      ? assumed[i]
-                                      : (struct load_start){0, ride->launch_ns};
-        double bytes_ns = memo->bytes_ns,
-               time_ns = memo->time_ns + start.start_ns + flows[i].turn * start.launch_ns;
-        flow->begin_ns = flows[i].turn * start.launch_ns;
-        flow->start_ns = fmax(time_ns - flow->begin_ns - bytes_ns, 0);
-        flow->bytes = flows[i].bytes;
-        flow->bytes_per_s = flow->bytes / fmax(bytes_ns, 1e-3) * 1e9;
-        flow->limit = &table->use[ride->use];
-        flow->limit_count = ride->use_count;
-        flow->queue = plan_load_table_number(table, ride);
-        most_ns = fmax(most_ns, time_ns);
-    }
-    limit_by_kinds(table, count, scratch);
-    return most_ns;
-}
-
-static double prepare(const struct load_table *table, const struct load_flow *flows, size_t count,
-                      struct load_scratch *scratch)
-{
-    double most_ns = prepare_from(table, flows, count, NULL, scratch);
-    take_runs(table, count, scratch);
-    return most_ns;
+    return last_ns;
 }
 
 struct load_time plan_load_time_from(const struct load_table *table, const struct load_flow *flows,
                                      size_t count, const struct load_start *start,
                                      struct load_scratch *scratch)
 {
-    struct load_time time = {0, 0, 0};
-    prepare_from(table, flows, count, start, scratch);
-    take_runs(table, count, scratch);
-    run_flows(table, count, scratch);
-    time.looked = 8 * count;
-    for (size_t i = 0; i < count; i++) {
-        time.step_ns = fmax(time.step_ns, scratch->flow[i].end_ns);
+    (void)table;
+    struct load_time time = {simulate(scratch, flows, count, start), 0};
+    for (size_t i = 0; i < count; i++)
         time.sum_ns += scratch->flow[i].end_ns;
-    }
     return time;
 }
 
@@ -378,118 +340,109 @@ struct load_time plan_load_time(const struct load_table *table, const struct loa
 double plan_load_bound_ns(const struct load_table *table, const struct load_flow *flows,
                           size_t count, struct load_scratch *scratch)
 {
-    prepare(table, flows, count, scratch);
+    (void)table;
+    prepare(scratch, flows, count, NULL);
     return sim_bound_ns(scratch->sim, scratch->limit, scratch->flow, count);
 }
 
-/* ---- a prediction ---- */
+/* ---- intervals ---- */
 
-static const struct load_resource *shared_of(const struct load_table *table,
-                                             const struct sim_flow *stream)
+static const struct load_resource *shared_of(const struct load_scratch *scratch, size_t i)
 {
-    return stream->slowed_by != SIM_NO_LIMIT ? &table->resource[stream->slowed_by] : NULL;
+    uint16_t at = scratch->flow[i].slowed_by;
+    return at != SIM_NO_LIMIT ? &scratch->table->resource[at] : NULL;
 }
 
-/* Runs the step; the flow that ends last. */
-static size_t run_to_last(const struct load_table *table, const struct load_flow *flows,
-                          size_t count, struct load_scratch *scratch)
+/* Half the interval of a flow's end, relative: of its rate alone or of what it shares, whichever is
+ * wider, and of what lies between one measurement and another. NAN unknown. */
+double plan_load_spread(const struct load_scratch *scratch, size_t i)
 {
-    size_t last = 0;
-    prepare(table, flows, count, scratch);
-    run_flows(table, count, scratch);
+    const struct load_ride *ride = scratch->ride[i];
+    const struct load_resource *shared = shared_of(scratch, i);
+    const struct limits *limits = scratch->table->snap->derived.limits;
+    struct prediction alone = plan_move_queued(&ride->move, scratch->flow[i].bytes);
+    double spread = alone.time_ns > 0 ? alone.high_ns / alone.time_ns - 1 : 0;
+    if (shared != NULL) {
+        double its = shared->step[shared->step_count - 1].spread;
+        spread = isnan(its) || isnan(spread) ? (double)NAN : fmax(spread, its);
+    }
+    const struct agreement *drift = agreement_of(limits->agree, ride->kind);
+    return drift != NULL && drift->rates > 0
+               ? hypot(spread, spread_one(0, drift->rate, drift->rates, 1))
+               : spread;
+}
+
+/* Its own call deviates as well; and it is not known when it begins, by launches_ns. */
+static struct prediction end_of(const struct load_scratch *scratch, size_t i, double launches_ns)
+{
+    const struct sim_flow *flow = &scratch->flow[i];
+    if (scratch->ride[i] == NULL)
+        return (struct prediction){0, 0, 0};
+    double half_ns = hypot(flow->end_ns * plan_load_spread(scratch, i),
+                           plan_move_call_half_ns(&scratch->ride[i]->move, flow->bytes)) +
+                     launches_ns;
+    return (struct prediction){flow->end_ns,
+                               isnan(half_ns) ? half_ns : fmax(flow->end_ns - half_ns, 0),
+                               flow->end_ns + half_ns};
+}
+
+/* The last of count ends. Of those that may be the last each deviates on its own. */
+static struct prediction last_of(const struct load_part *parts, size_t count)
+{
+    struct prediction last = {0, 0, 0};
+    size_t may_be_last = 0;
+    bool unknown = false;
+    for (size_t i = 0; i < count; i++) {
+        unknown = unknown || isnan(parts[i].time.high_ns);
+        last.time_ns = fmax(last.time_ns, parts[i].time.time_ns);
+        last.low_ns = fmax(last.low_ns, parts[i].time.low_ns);
+        last.high_ns = fmax(last.high_ns, parts[i].time.high_ns);
+    }
     for (size_t i = 0; i < count; i++)
-        if (scratch->flow[i].end_ns > scratch->flow[last].end_ns)
-            last = i;
+        may_be_last += parts[i].time.time_ns > 0 && parts[i].time.high_ns >= last.time_ns;
+    if (unknown)
+        return (struct prediction){last.time_ns, NAN, NAN};
+    if (may_be_last > 1)
+        last.high_ns = last.time_ns +
+                       sqrt(1 + LATEST * log((double)may_be_last)) * (last.high_ns - last.time_ns);
     return last;
 }
 
-struct load_part plan_load_slowest(const struct load_table *table, const struct load_flow *flows,
-                                   size_t count, struct load_scratch *scratch, size_t *ret_index)
-{
-    struct load_part last = {.time = {0, NAN, NAN}};
-    *ret_index = run_to_last(table, flows, count, scratch);
-    const struct load_ride *ride = count > 0 ? scratch->ride[*ret_index] : NULL;
-    if (ride == NULL)
-        return last;
-    last.time.time_ns = scratch->flow[*ret_index].end_ns;
-    last.alone_ns = plan_load_table_alone_ns(ride, flows[*ret_index].bytes, NULL);
-    last.move = &ride->move;
-    last.shared = shared_of(table, &scratch->flow[*ret_index]);
-    last.seen = scratch->run[*ret_index] != NULL ? scratch->run[*ret_index]->set : NULL;
-    return last;
-}
-
-static struct prediction end_of(const struct load_table *table, const struct sim_flow *stream,
-                                const struct load_ride *ride, unsigned turn)
-{
-    const struct load_resource *shared = shared_of(table, stream);
-    struct prediction alone = {0, 0, 0};
-    const struct agreement *drift =
-        ride != NULL ? agreement_of(table->snap->derived.limits->agree, ride->kind) : NULL;
-    if (ride != NULL)
-        alone = plan_move_queued(&ride->move, stream->bytes);
-    struct prediction end =
-        load_interval_one(stream->end_ns, &alone,
-                          shared != NULL ? &shared->step[shared->step_count - 1] : NULL, drift);
-    return ride != NULL
-               ? load_interval_begun(&end, plan_move_call_half_ns(&ride->move, stream->bytes),
-                                     turn * ride->launch_ns)
-               : end;
-}
-
-/* Whether what slows some is known to be shared fairly: by sets, all of which fair shares
- * reproduce. */
-static bool is_shared_fairly(const struct load_table *table, size_t count,
-                             const struct load_scratch *scratch)
+/* Whether all that slows flows is known to be shared fairly, by runs. */
+static bool is_fair(const struct load_scratch *scratch, size_t count)
 {
     bool fair = true;
     for (size_t i = 0; i < count && fair; i++) {
-        const struct load_resource *shared = shared_of(table, &scratch->flow[i]);
-        fair = shared == NULL ||
-               (!shared->is_nominal && (shared->limit == NULL || !shared->limit->is_uneven));
+        const struct load_resource *shared = shared_of(scratch, i);
+        fair = shared == NULL || (!shared->is_nominal && scratch->run[i] == NULL &&
+                                  (shared->limit == NULL || !shared->limit->is_uneven));
     }
     return fair;
 }
 
-static double last_end_ns(const struct load_table *table, size_t count,
-                          struct load_scratch *scratch)
+/* The first flows first, or the last ones. */
+double plan_load_run_in_order(struct load_scratch *scratch, size_t count, bool from_last)
 {
-    double last_ns = 0;
-    run_flows(table, count, scratch);
     for (size_t i = 0; i < count; i++)
-        last_ns = fmax(last_ns, scratch->flow[i].end_ns);
-    return last_ns;
+        scratch->flow[i].weight =
+            fmax(pow(WEIGHT, (double)(from_last ? count - 1 - i : i)), WEIGHT_LEAST);
+    return sim_run(scratch->sim, scratch->limit, scratch->flow, count);
 }
 
-/* Where it is not, the interval has the step also where those who are first take all that they can,
- * whoever is first; and where what some leave is given to the others after all. */
-static void widen_by_order(const struct load_table *table, const struct load_flow *flows,
-                           size_t count, struct load_scratch *scratch, struct prediction *step)
+/* The same flows shared otherwise: all fairly, whatever runs say, or one first. */
+static void widen_by_order(struct load_scratch *scratch, const struct load_flow *flows,
+                           size_t count, struct prediction *step)
 {
-    double other_ns[3];
-    prepare_from(table, flows, count, NULL, scratch);
-    other_ns[2] = last_end_ns(table, count, scratch);
-    for (int order = 0; order < 2; order++) {
-        for (size_t i = 0; i < count; i++)
-            scratch->flow[i].weight =
-                fmax(pow(WEIGHT, (double)(order == 0 ? i : count - 1 - i)), WEIGHT_LEAST);
-        other_ns[order] = last_end_ns(table, count, scratch);
-    }
-    step->low_ns *= fmin(1, fmin(other_ns[0], fmin(other_ns[1], other_ns[2])) / step->time_ns);
-    step->high_ns *= fmax(1, fmax(other_ns[0], fmax(other_ns[1], other_ns[2])) / step->time_ns);
+    prepare(scratch, flows, count, NULL);
+    double fair_ns = sim_run(scratch->sim, scratch->limit, scratch->flow, count),
+           first_ns = plan_load_run_in_order(scratch, count, false),
+           last_ns = plan_load_run_in_order(scratch, count, true);
+    step->low_ns *= fmin(1, fmin(fair_ns, fmin(first_ns, last_ns)) / step->time_ns);
+    step->high_ns *= fmax(1, fmax(fair_ns, fmax(first_ns, last_ns)) / step->time_ns);
 }
 
-/* An earlier one is moved by the same engine. */
-static bool is_behind(const struct load_scratch *scratch, size_t i)
-{
-    bool found = false;
-    for (size_t k = 0; k < i && !found; k++)
-        found = scratch->flow[k].queue == scratch->flow[i].queue && scratch->flow[k].bytes > 0;
-    return found && scratch->flow[i].bytes > 0;
-}
-
-/* What beginning a transfer keeps another thread of the same process from doing: the first of a
- * caller its whole call, each after it a launch. */
+/* How long beginning a transfer keeps another thread of the same process from beginning one: the
+ * first of a caller for its whole call, each after it for a launch. */
 static double keeps_ns(const struct load_ride *ride, unsigned turn)
 {
     return ride == NULL ? 0
@@ -498,16 +451,27 @@ static double keeps_ns(const struct load_ride *ride, unsigned turn)
                : fmax(ride->move.t0_call_ns, ride->launch_ns);
 }
 
-/* Nothing says whether several callers start transfers at the same time, or one waits for the
- * other, as threads of one process do: what the last one waits for then. */
-static double calls_of_others(const struct load_flow *flows, size_t count,
-                              const struct load_scratch *scratch, size_t last)
+/* Nothing says whether callers start transfers at the same time, or wait for each other, as threads
+ * of one process do: how long the last one waits then. */
+static double calls_of_others(const struct load_scratch *scratch, const struct load_flow *flows,
+                              size_t count, size_t last)
 {
     const struct load_ride *own = scratch->ride[last];
-    double all_ns = 0, own_ns = keeps_ns(own, 0) + flows[last].turn * keeps_ns(own, 1);
+    double all_ns = -keeps_ns(own, 0) - flows[last].turn * keeps_ns(own, 1);
     for (size_t i = 0; i < count; i++)
         all_ns += keeps_ns(scratch->ride[i], flows[i].turn);
-    return fmax(all_ns - own_ns, 0);
+    return fmax(all_ns, 0);
+}
+
+/* ---- predictions ---- */
+
+/* An earlier one is moved by the same engine. */
+static bool is_behind(const struct load_scratch *scratch, size_t i)
+{
+    size_t before = 0;
+    while (before < i && scratch->ride[before] != scratch->ride[i])
+        before++;
+    return before < i && scratch->ride[i] != NULL;
 }
 
 /* All of it, of just this pair. */
@@ -517,51 +481,53 @@ static bool is_measured(const struct load_ride *ride, double bytes)
            !plan_move_is_by_another(&ride->move, bytes, bytes);
 }
 
+static struct load_part part_of(const struct load_scratch *scratch, size_t i, unsigned turn)
+{
+    const struct load_ride *ride = scratch->ride[i];
+    const struct sim_flow *flow = &scratch->flow[i];
+    struct load_part part = {.time = {flow->end_ns, flow->end_ns, flow->end_ns}};
+    if (ride == NULL)
+        return part;
+    part = (struct load_part){.time = end_of(scratch, i, turn * ride->launch_ns),
+                              .waits_ns = flow->begin_ns,
+                              .starts_ns = flow->start_ns,
+                              .is_behind = is_behind(scratch, i),
+                              .move = &ride->move,
+                              .shared = shared_of(scratch, i),
+                              .seen = scratch->run[i] != NULL ? scratch->run[i]->set : NULL};
+    part.alone_ns = plan_load_table_alone_ns(ride, flow->bytes, &part.bytes_ns);
+    return part;
+}
+
 struct load_prediction plan_load_predict(const struct load_table *table,
                                          const struct load_flow *flows, size_t count,
                                          struct load_scratch *scratch, struct load_part *ret_parts)
 {
-    struct load_prediction whole = {
-        .alone_ns = prepare(table, flows, count, scratch), .is_known = true, .is_measured = true};
-    run_flows(table, count, scratch);
+    struct load_prediction whole = {.is_known = true, .is_measured = true};
+    struct load_part *parts = ret_parts != NULL ? ret_parts : scratch->part;
+    simulate(scratch, flows, count, NULL);
     for (size_t i = 0; i < count; i++) {
-        const struct sim_flow *stream = &scratch->flow[i];
         const struct load_ride *ride = scratch->ride[i];
-        const struct load_resource *shared = shared_of(table, stream);
-        scratch->end[i] = end_of(table, stream, ride, flows[i].turn);
-        if (stream->end_ns > scratch->end[whole.last].time_ns)
+        struct load_part *part = &parts[i];
+        *part = part_of(scratch, i, flows[i].turn);
+        whole.alone_ns = fmax(whole.alone_ns, part->alone_ns + part->waits_ns);
+        whole.sum_ns += part->time.time_ns;
+        if (part->time.time_ns > parts[whole.last].time.time_ns)
             whole.last = i;
-        whole.sum_ns += stream->end_ns;
         whole.is_known = whole.is_known &&
                          (ride != NULL || flows[i].from == flows[i].to || !(flows[i].bytes > 0));
         whole.is_measured = whole.is_measured &&
                             (ride == NULL || is_measured(ride, flows[i].bytes)) &&
-                            (shared == NULL || !shared->is_nominal);
-        double bytes_ns = 0,
-               alone_ns = ride != NULL && ret_parts != NULL
-                              ? plan_load_table_alone_ns(ride, flows[i].bytes, &bytes_ns)
-                              : 0;
-        if (ret_parts != NULL)
-            ret_parts[i] =
-                (struct load_part){.time = scratch->end[i],
-                                   .alone_ns = alone_ns,
-                                   .waits_ns = stream->begin_ns,
-                                   .starts_ns = stream->start_ns,
-                                   .bytes_ns = bytes_ns,
-                                   .is_behind = is_behind(scratch, i),
-                                   .move = ride != NULL ? &ride->move : NULL,
-                                   .shared = shared,
-                                   .seen = scratch->run[i] != NULL ? scratch->run[i]->set : NULL};
+                            (part->shared == NULL || !part->shared->is_nominal);
     }
-    whole.is_explained =
-        plan_load_unexplained(table, flows, count, scratch, false, 0) == LOAD_NO_SET;
+    whole.is_explained = plan_load_is_explained(table, flows, count, scratch);
     whole.is_measured = whole.is_measured && whole.is_explained;
-    whole.step = load_interval_last(scratch->end, count);
-    whole.shared = count > 0 ? shared_of(table, &scratch->flow[whole.last]) : NULL;
+    whole.step = last_of(parts, count);
+    whole.shared = count > 0 ? parts[whole.last].shared : NULL;
     if (count > 1 && whole.step.time_ns > 0 && !isnan(whole.step.high_ns)) {
-        if (!is_shared_fairly(table, count, scratch))
-            widen_by_order(table, flows, count, scratch, &whole.step);
-        whole.waits_ns = calls_of_others(flows, count, scratch, whole.last);
+        whole.waits_ns = calls_of_others(scratch, flows, count, whole.last);
+        if (!is_fair(scratch, count))
+            widen_by_order(scratch, flows, count, &whole.step);
         whole.step.high_ns += whole.waits_ns;
     }
     return whole;
@@ -572,8 +538,7 @@ enum berth_code plan_load_cite(const struct load_table *table, const struct load
                                struct evidence *evidence, size_t start, struct reasons *warnings,
                                struct berth_err *err)
 {
-    prepare(table, flows, count, scratch);
-    run_flows(table, count, scratch);
+    simulate(scratch, flows, count, NULL);
     return plan_load_why(table, flows, count, scratch, evidence, start, warnings, err);
 }
 
@@ -581,7 +546,11 @@ enum berth_code plan_load_cite_last(const struct load_table *table, const struct
                                     size_t count, struct load_scratch *scratch,
                                     struct evidence *evidence, size_t start, struct berth_err *err)
 {
-    size_t last = run_to_last(table, flows, count, scratch);
+    size_t last = 0;
+    simulate(scratch, flows, count, NULL);
+    for (size_t i = 0; i < count; i++)
+        if (scratch->flow[i].end_ns > scratch->flow[last].end_ns)
+            last = i;
     return count > 0 ? plan_load_why_last(table, flows, count, scratch, last, evidence, start, err)
                      : BERTH_OK;
 }

@@ -1,19 +1,19 @@
 /**
- * Load: how long a step takes, transfers that all are begun at the same moment, each by its caller,
- * between the places that a request is about. A table is made once for a request; what it answers
- * then costs well under a microsecond for a handful of flows and allocates nothing, so that a
- * search can ask for each of its candidates.
+ * Transfers together: how long an iteration takes, transfers that all are begun at the same moment,
+ * each by its caller, between the places of a request. A table is made once for a request; what it
+ * answers then allocates nothing, so that a search can ask for each of its candidates.
  *
  * A flow waits for what starting it costs, as its caller's clock sees that (t0_call_ns), and for
- * the launches of what the same caller begins before it; it moves its bytes at the rate that it has
- * alone (cost/move.h), or at less while resources that it uses with others are full: they share
- * those max-min fairly, and rates are found anew whenever a flow ends (sim/sim.h). Resources are
- * what concurrent runs showed (cost/limits.h), and where nothing was measured together,
- * what structure shows (load_nominal.h), which is labelled so.
+ * the launches of what the same caller begins before it. It moves its bytes at the rate that it has
+ * alone (cost/move.h), or at less while resources that it shares are full (sim/sim.h): those are
+ * what concurrent runs showed, else what structure states (cost/limits.h), which is labelled so.
+ * Copies with the host that were measured together, and that no limit explains, get what they got
+ * in that run. Flows between the same two places in one direction are moved by one engine, one
+ * after the other.
  *
- * Flows of the same two places that go the same way are moved by one engine, one after the other
- * (sim/sim.h): together they take as long as one that has all of their bytes, and count as one
- * among others.
+ * Intervals: an end deviates as far as the input that decided it, its own rate or what it shared;
+ * the last of several independent ends is later by chance. Where it is not known that shares are
+ * fair, the interval has the iteration also where one flow goes first.
  *
  * A flow from a place to itself moves nothing and takes no time: two tasks on one gpu. A table is
  * constant: any number of threads may ask, each with a scratch of its own.
@@ -65,7 +65,6 @@ struct load_resource {
 struct load_time {
     double step_ns;
     double sum_ns; /* of the times of all flows */
-    size_t looked; /* what finding them took: flows looked at, about */
 };
 
 /* One flow's part of a prediction. */
@@ -162,11 +161,6 @@ struct load_time plan_load_time(const struct load_table *table, const struct loa
 struct load_time plan_load_time_from(const struct load_table *table, const struct load_flow *flows,
                                      size_t count, const struct load_start *start,
                                      struct load_scratch *scratch);
-
-/* The flow that ends last, without intervals: its time has none, and none is looked for. Its move
- * is NULL where nothing takes time. */
-struct load_part plan_load_slowest(const struct load_table *table, const struct load_flow *flows,
-                                   size_t count, struct load_scratch *scratch, size_t *ret_index);
 
 /* Never more than the step: the slowest flow alone, and what the fullest resource needs for all
  * that goes through it. Some times cheaper. */

@@ -7,8 +7,8 @@
 
 #include "cost/alike.h"
 #include "cost/limits.h"
+#include "cost/policy.h"
 #include "cost/published_bound.h"
-#include "cost/step.h"
 #include "node/spread.h"
 
 /* Room for one more item; the room doubles. */
@@ -25,30 +25,7 @@ static bool make_room(void *array, size_t count, size_t *room, size_t size)
     return true;
 }
 
-static bool add_resource(struct load_table *table, const struct load_resource *resource,
-                         const unsigned *apart, size_t *ret_index)
-{
-    if (table->resource_count >= SIM_NO_LIMIT ||
-        !make_room(&table->resource, table->resource_count, &table->resource_room,
-                   sizeof *table->resource))
-        return false;
-    *ret_index = table->resource_count;
-    struct load_resource *added = &table->resource[table->resource_count++];
-    *added = *resource;
-    added->apart = apart;
-    return true;
-}
-
-static bool add_use(struct load_table *table, struct load_ride *ride, size_t resource)
-{
-    if (!make_room(&table->use, table->use_count, &table->use_room, sizeof *table->use))
-        return false;
-    table->use[table->use_count++] = (uint16_t)resource;
-    ride->use_count++;
-    if (ride->use_count > table->most_uses)
-        table->most_uses = ride->use_count;
-    return true;
-}
+/* ---- transfers alone ---- */
 
 static enum load_known known_of(const struct move *move)
 {
@@ -59,31 +36,27 @@ static enum load_known known_of(const struct move *move)
                                                    : LOAD_NOMINAL;
 }
 
-/* What the nic's port to the outside is said to carry; INFINITY not stated. */
+/* The stated rate of the nic's port to the outside; INFINITY unknown. */
 static double outside(const struct graph *graph, place_id nic)
 {
     double most = 0;
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
-        if (link->kind == LINK_NETWORK && (link->from == nic || link->to == nic) &&
-            link->nominal_bytes_per_s > most)
-            most = link->nominal_bytes_per_s;
+        if (link->kind == LINK_NETWORK && (link->from == nic || link->to == nic))
+            most = fmax(most, link->nominal_bytes_per_s);
     }
     return most > 0 ? most : INFINITY;
 }
 
-/* To or from a nic, of which nothing is measured: what the links on the way are said to carry. */
-static bool find_network(const struct load_table *table, const struct limits *limits, place_id from,
-                         place_id to, struct move *ret)
+/* To or from a nic, of which nothing is measured: the stated rate of its links. */
+static bool find_network(const struct snapshot *snap, place_id from, place_id to, struct move *ret)
 {
-    const struct graph *graph = table->snap->graph;
-    double rate = limits_pair(limits, from, to)->bytes_per_s;
+    const struct graph *graph = snap->graph;
+    double rate = limits_pair(snap->derived.limits, from, to)->bytes_per_s;
     if (graph_place(graph, from)->kind == PLACE_NIC)
         rate = fmin(rate, outside(graph, from));
     if (graph_place(graph, to)->kind == PLACE_NIC)
         rate = fmin(rate, outside(graph, to));
-    if (!(rate > 0))
-        return false;
     *ret = (struct move){.from = from,
                          .to = to,
                          .by = MOVE_COPY_ENGINE,
@@ -94,100 +67,173 @@ static bool find_network(const struct load_table *table, const struct limits *li
                          .t0_queue_ns = NAN,
                          .t0_call_ns = NAN,
                          .slowdown = 1};
-    return true;
+    return rate > 0;
 }
 
-static void find_ride(struct load_table *table, const struct limits *limits, enum move_by by,
-                      size_t a, size_t b)
+static void take_move(const struct load_table *table, const struct move *move, bool network,
+                      struct load_ride *ride)
+{
+    ride->move = *move;
+    ride->known = known_of(move);
+    ride->start_ns = plan_move_start_ns(move);
+    ride->launch_ns = plan_move_launch_ns(move);
+    ride->kind = network ? TRANSFER_NETWORK : plan_move_kind(table->snap->graph, move);
+    ride->several = limits_pair(table->snap->derived.limits, move->from, move->to)->several;
+}
+
+static void find_ride(struct load_table *table, enum move_by by, size_t a, size_t b)
 {
     const struct graph *graph = table->snap->graph;
     place_id from = table->place[a], to = table->place[b];
-    struct load_ride *ride = plan_load_table_ride(table, by, a, b);
-    bool network =
-        graph_place(graph, from)->kind == PLACE_NIC || graph_place(graph, to)->kind == PLACE_NIC;
-    bool peers =
-        graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU;
-    bool asked =
-        !peers || table->by == LOAD_BEST || (table->by == LOAD_KERNEL) == (by == MOVE_KERNEL);
-    bool found =
-        network ? by == MOVE_COPY_ENGINE && find_network(table, limits, from, to, &ride->move)
-                : asked && plan_pairs_move(table->snap, table->pairs, from, to, by, &ride->move);
-    if (!found)
+    enum place_kind kind[] = {graph_place(graph, from)->kind, graph_place(graph, to)->kind};
+    bool network = kind[0] == PLACE_NIC || kind[1] == PLACE_NIC,
+         peers = kind[0] == PLACE_GPU && kind[1] == PLACE_GPU,
+         asked =
+             !peers || table->by == LOAD_BEST || (table->by == LOAD_KERNEL) == (by == MOVE_KERNEL);
+    struct move move;
+    if (network ? by != MOVE_COPY_ENGINE || !find_network(table->snap, from, to, &move)
+                : !asked || !plan_pairs_move(table->snap, table->pairs, from, to, by, &move))
         return;
     const struct pair *pair = network ? NULL : plan_pairs_find(table->pairs, from, to, by);
-    if (pair != NULL && ride->move.rate != NULL)
-        plan_alike_take(&ride->move, pair->alike);
-    ride->known = known_of(&ride->move);
-    ride->start_ns = plan_move_start_ns(&ride->move);
-    ride->launch_ns = plan_step_launch_ns(&ride->move);
-    ride->kind = network ? TRANSFER_NETWORK : plan_move_kind(graph, &ride->move);
-    ride->several = limits_pair(limits, from, to)->several;
+    if (pair != NULL && move.rate != NULL)
+        plan_alike_take(&move, pair->alike);
+    take_move(table, &move, network, plan_load_table_ride(table, by, a, b));
 }
 
 /* ---- resources ---- */
 
-static struct alike_number number_of(const struct limit_step *step)
+static bool add_resource(struct load_table *table, const struct load_resource *resource,
+                         uint16_t *ret_index)
 {
-    double half = isnan(step->spread) ? 0 : step->spread * step->bytes_per_s;
-    bool unknown = isnan(step->spread) && isnan(step->low);
-    return (struct alike_number){step->bytes_per_s,
-                                 unknown ? NAN : fmin(step->low, step->bytes_per_s - half),
-                                 unknown ? NAN : fmax(step->high, step->bytes_per_s + half)};
+    if (table->resource_count >= SIM_NO_LIMIT ||
+        !make_room(&table->resource, table->resource_count, &table->resource_room,
+                   sizeof *table->resource))
+        return false;
+    *ret_index = (uint16_t)table->resource_count;
+    table->resource[table->resource_count++] = *resource;
+    return true;
 }
 
-/* The same part of another place, with a capacity for the same numbers of transfers. */
-static bool is_one_sort(const struct limit *a, const struct limit *b)
+static bool add_use(struct load_table *table, struct load_ride *ride, uint16_t resource)
+{
+    if (!make_room(&table->use, table->use_count, &table->use_room, sizeof *table->use))
+        return false;
+    table->use[table->use_count++] = resource;
+    if (++ride->use_count > table->most_uses)
+        table->most_uses = ride->use_count;
+    return true;
+}
+
+/* The same part of another place, with capacities for the same numbers of transfers that differ by
+ * less than is similar, or than one more run would differ. */
+static bool is_similar(const struct limit *a, const struct limit *b)
 {
     bool same = a->source == b->source && a->metric == b->metric && a->has_role && b->has_role &&
                 a->role.part == b->role.part && a->role.direction == b->role.direction &&
                 a->step_count == b->step_count && a->is_uneven == b->is_uneven;
     for (size_t i = 0; same && i < a->step_count; i++)
-        same = a->step[i].flows == b->step[i].flows;
+        same = a->step[i].flows == b->step[i].flows &&
+               fabs(a->step[i].bytes_per_s / b->step[i].bytes_per_s - 1) <
+                   fmax(POLICY_SIMILAR, a->step[i].spread + b->step[i].spread);
     return same;
 }
 
-/* Its steps, as those of the one that stands for it among what runs cannot tell from it. */
-static bool take_steps(const struct limits *limits, size_t f, struct load_resource *ret)
+/* The first limit to which it is similar, itself if none: noise makes no difference between them.
+ */
+static size_t first_similar(const struct limits *limits, size_t at)
 {
-    const struct limit *found = &limits->item[f];
-    struct alike_number *number = calloc(limits->count, sizeof *number);
-    uint32_t *member = calloc(limits->count, sizeof *member),
-             *stands = calloc(limits->count, sizeof *stands);
-    bool ok = number != NULL && member != NULL && stands != NULL;
-    for (size_t i = 0; ok && i < found->step_count; i++) {
-        size_t members = 0, own = 0;
-        for (size_t other = 0; other < limits->count; other++) {
-            if (other != f && !is_one_sort(found, &limits->item[other]))
-                continue;
-            own = other == f ? members : own;
-            number[members] = number_of(&limits->item[other].step[i]);
-            member[members++] = (uint32_t)other;
-        }
-        ok = plan_alike_numbers(number, members, stands);
-        if (!ok)
-            continue;
-        ret->step[i] = limits->item[member[stands[own]]].step[i];
-        if (isnan(ret->step[i].spread))
-            ret->step[i].spread = found->step[i].spread;
-    }
-    free(number);
-    free(member);
-    free(stands);
-    return ok;
+    for (size_t i = 0; i < at; i++)
+        if (is_similar(&limits->item[i], &limits->item[at]) && first_similar(limits, i) == i)
+            return i;
+    return at;
 }
 
-/* What the sets of its metric showed. */
-static bool add_found(struct load_table *table, const struct limits *limits, size_t f,
-                      uint16_t *ret_index)
+/* Of similar limits each has the mean capacity. */
+static void take_mean(const struct limits *limits, size_t at, struct load_resource *ret)
 {
-    const struct limit *found = &limits->item[f];
-    struct load_resource resource = {.step_count = found->step_count, .limit = found};
-    snprintf(resource.name, sizeof resource.name, "%s", found->name);
-    if (!take_steps(limits, f, &resource))
-        return false;
-    size_t index = 0;
-    bool ok = add_resource(table, &resource, NULL, &index);
-    *ret_index = (uint16_t)index;
+    size_t first = first_similar(limits, at), count = 0;
+    for (size_t i = first; i < limits->count; i++) {
+        if (!is_similar(&limits->item[i], &limits->item[at]) || first_similar(limits, i) != first)
+            continue;
+        count++;
+        for (size_t s = 0; s < ret->step_count; s++)
+            ret->step[s].bytes_per_s +=
+                (limits->item[i].step[s].bytes_per_s - ret->step[s].bytes_per_s) / (double)count;
+    }
+}
+
+/* As concurrent runs show it. */
+static bool add_found(struct load_table *table, const struct limits *limits, size_t at)
+{
+    const struct limit *limit = &limits->item[at];
+    struct load_resource resource = {.step_count = limit->step_count, .limit = limit};
+    snprintf(resource.name, sizeof resource.name, "%s", limit->name);
+    memcpy(resource.step, limit->step, sizeof resource.step);
+    if (limit->has_role && table->place != NULL)
+        take_mean(limits, at, &resource);
+    return add_resource(table, &resource, &table->index[at]);
+}
+
+/* As structure states it: at least what runs show of the same part; of a PCIe port as much of the
+ * stated rate as the transfer reaches of its own link. */
+static double stated_of(const struct load_table *table, const struct load_ride *ride,
+                        const struct limit *limit)
+{
+    const struct limit_role *role = &limit->role;
+    double rate = limit->step[0].bytes_per_s;
+    bool is_stated = limit->source == LIMIT_STATED || limit->source == LIMIT_MEMBER;
+    if (table->place == NULL)
+        return rate;
+    if (role->part == LIMIT_PCIE_PORT && is_stated && ride->move.stated > 0)
+        rate *= fmin(ride->move.bytes_per_s / ride->move.stated, 1);
+    for (size_t r = 0; r < table->resource_count; r++) {
+        const struct limit *found = table->resource[r].limit;
+        bool same = found != NULL && found->source == LIMIT_RUNS && found->has_role &&
+                    found->role.part == role->part && found->role.place == role->place &&
+                    found->role.other == role->other && found->role.level == role->level &&
+                    (found->role.direction == role->direction || role->direction == LIMIT_BOTH);
+        for (size_t i = 0; same && i < found->step_count; i++)
+            rate = fmax(rate, table->resource[r].step[i].bytes_per_s);
+    }
+    return rate;
+}
+
+/* The first transfer that uses it adds it. */
+static bool use_stated(struct load_table *table, struct load_ride *ride, size_t at)
+{
+    const struct limit *limit = &table->snap->derived.limits->item[at];
+    uint16_t *index = &table->index[at];
+    if (*index == SIM_NO_LIMIT) {
+        struct load_resource resource = {
+            .step_count = 1,
+            .step = {{1, stated_of(table, ride, limit), NAN, NAN, NAN}},
+            .is_nominal = true,
+            .apart = limit->apart,
+            .limit = limit};
+        snprintf(resource.name, sizeof resource.name, "%s", limit->name);
+        if (!add_resource(table, &resource, index))
+            return false;
+    } else if (limit->role.part == LIMIT_PCIE_PORT && ride->kind != TRANSFER_NETWORK) {
+        double *rate = &table->resource[*index].step[0].bytes_per_s;
+        *rate = fmax(*rate, stated_of(table, ride, limit));
+    }
+    return add_use(table, ride, *index);
+}
+
+static bool list_uses(struct load_table *table, struct load_ride *ride, uint16_t both)
+{
+    const struct limits *limits = table->snap->derived.limits;
+    const struct move *move = &ride->move;
+    const char *axes = move->rate != NULL ? values_axes(table->snap->values, move->rate) : "";
+    uint16_t item[LIMITS_USES_MAX];
+    size_t count = limits_of(limits, ride->kind, move->from, move->to, axes, item);
+    ride->use = (uint32_t)table->use_count;
+    bool ok = both == SIM_NO_LIMIT || add_use(table, ride, both);
+    for (size_t i = 0; i < count && ok; i++)
+        ok = limits->item[item[i]].source == LIMIT_RUNS
+                 ? (table->index[item[i]] != SIM_NO_LIMIT || add_found(table, limits, item[i])) &&
+                       add_use(table, ride, table->index[item[i]])
+                 : use_stated(table, ride, item[i]);
     return ok;
 }
 
@@ -204,6 +250,7 @@ static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t
                                : pair != NULL    ? pair->alike_both
                                                  : NULL;
     bool is_measured = there->known == LOAD_MEASURED && back->known == LOAD_MEASURED;
+    *ret_index = SIM_NO_LIMIT;
     if (both == NULL || !(is_measured ? both != published : both == published) ||
         !(there->move.bytes_per_s > 0 && back->move.bytes_per_s > 0) ||
         both->value >= there->move.bytes_per_s + back->move.bytes_per_s)
@@ -216,122 +263,27 @@ static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t
     const struct graph *graph = table->snap->graph;
     snprintf(resource.name, sizeof resource.name, "%s-%s:both",
              graph_place(graph, table->place[a])->name, graph_place(graph, table->place[b])->name);
-    size_t index;
-    if (!add_resource(table, &resource, NULL, &index))
-        return false;
-    *ret_index = (uint16_t)index;
-    return true;
+    return add_resource(table, &resource, ret_index);
 }
 
-/* What it carries: no less than what was found of just that part and direction, as it counts here;
- * of a PCIe port as much of what is said as the transfer reaches of its own link. */
-static double width_of(const struct load_table *table, const struct load_ride *ride,
-                       const struct limit *nominal)
-{
-    const struct limit_role *role = &nominal->role;
-    double width = nominal->step[0].bytes_per_s;
-    bool is_stated = nominal->source == LIMIT_STATED || nominal->source == LIMIT_MEMBER;
-    if (role->part == LIMIT_PCIE_PORT && is_stated && ride->move.stated > 0)
-        width *= fmin(ride->move.bytes_per_s / ride->move.stated, 1);
-    for (size_t r = 0; r < table->resource_count; r++) {
-        const struct limit *found = table->resource[r].limit;
-        bool same = found != NULL && found->source == LIMIT_RUNS && found->has_role &&
-                    found->role.part == role->part && found->role.place == role->place &&
-                    found->role.other == role->other && found->role.level == role->level &&
-                    (found->role.direction == role->direction || role->direction == LIMIT_BOTH);
-        for (size_t i = 0; same && i < found->step_count; i++)
-            width = fmax(width, table->resource[r].step[i].bytes_per_s);
-    }
-    return width;
-}
-
-/* What stands for something that was not measured: the first transfer that uses it adds it. */
-static bool use_one(struct load_table *table, struct load_ride *ride, const struct limit *nominal,
-                    uint16_t *known)
-{
-    size_t index = *known;
-    if (index == SIM_NO_LIMIT) {
-        struct load_resource resource = {
-            .step_count = 1,
-            .step = {{1, width_of(table, ride, nominal), NAN, NAN, NAN}},
-            .is_nominal = true,
-            .limit = nominal};
-        snprintf(resource.name, sizeof resource.name, "%s", nominal->name);
-        if (!add_resource(table, &resource, nominal->apart, &index))
-            return false;
-        *known = (uint16_t)index;
-    } else if (nominal->role.part == LIMIT_PCIE_PORT &&
-               ride->kind != TRANSFER_NETWORK) { /* other transfers may reach more */
-        double *width = &table->resource[index].step[0].bytes_per_s;
-        *width = fmax(*width, width_of(table, ride, nominal));
-    }
-    return add_use(table, ride, index);
-}
-
-static bool list_uses_of(struct load_table *table, struct load_ride *ride,
-                         const struct limits *limits, uint16_t both, uint16_t *known)
-{
-    const struct move *move = &ride->move;
-    const char *axes = move->rate != NULL ? values_axes(table->snap->values, move->rate) : "";
-    ride->use = (uint32_t)table->use_count;
-    if (ride->known == LOAD_NOTHING)
-        return true;
-    uint16_t item[LIMITS_USES_MAX];
-    size_t count = limits_of(limits, ride->kind, move->from, move->to, axes, item), i = 0;
-    for (; i < count && limits->item[item[i]].source == LIMIT_RUNS; i++)
-        if (!add_use(table, ride, known[item[i]]))
-            return false;
-    if (both != SIM_NO_LIMIT && !add_use(table, ride, both))
-        return false;
-    for (; i < count; i++)
-        if (!use_one(table, ride, &limits->item[item[i]], &known[item[i]]))
-            return false;
-    return true;
-}
-
-/* Transfers with nics last: of these only links are known, which say nothing of what others reach.
- */
-static bool list_uses(struct load_table *table, const struct limits *limits, const uint16_t *both,
-                      uint16_t *known)
-{
-    size_t rides = 2 * table->place_count * table->place_count;
-    bool ok = true;
-    for (int nics = 0; nics <= 1; nics++)
-        for (size_t i = 0; i < rides && ok; i++)
-            if ((table->ride[i].kind == TRANSFER_NETWORK) == (nics == 1))
-                ok = list_uses_of(table, &table->ride[i], limits, both[i], known);
-    return ok;
-}
-
-static bool add_all(struct load_table *table, const struct limits *limits, uint16_t *both,
-                    uint16_t *known)
+/* Transfers with nics last: only the stated rates of their links are known. */
+static bool list_all_uses(struct load_table *table)
 {
     size_t places = table->place_count;
-    for (size_t i = 0; i < limits->count; i++)
-        if (limits->item[i].source == LIMIT_RUNS && !add_found(table, limits, i, &known[i]))
-            return false;
-    for (size_t by = 0; by < 2; by++)
-        for (size_t a = 0; a < places; a++)
-            for (size_t b = a + 1; b < places; b++) {
-                uint16_t *there = &both[(by * places + a) * places + b];
-                if (!add_both(table, (enum move_by)by, a, b, there))
-                    return false;
-                both[(by * places + b) * places + a] = *there;
-            }
-    return true;
-}
-
-static bool find_resources(struct load_table *table, const struct limits *limits)
-{
-    size_t rides = 2 * table->place_count * table->place_count, items = limits->count;
-    uint16_t *both = calloc(rides + items + 1, sizeof *both);
-    if (both == NULL)
-        return false;
-    for (size_t i = 0; i < rides + items; i++)
-        both[i] = SIM_NO_LIMIT;
-    bool ok =
-        add_all(table, limits, both, both + rides) && list_uses(table, limits, both, both + rides);
-    free(both);
+    bool ok = true;
+    for (size_t i = 0; i < 4 * places * places && ok; i++) {
+        bool nics = i >= 2 * places * places;
+        enum move_by by = i / (places * places) % 2 == 0 ? MOVE_COPY_ENGINE : MOVE_KERNEL;
+        size_t a = i / places % places, b = i % places;
+        struct load_ride *there = plan_load_table_ride(table, by, a, b),
+                         *back = plan_load_table_ride(table, by, b, a);
+        uint16_t both = SIM_NO_LIMIT;
+        if (a >= b || (there->kind == TRANSFER_NETWORK || back->kind == TRANSFER_NETWORK) != nics)
+            continue;
+        ok = add_both(table, by, a, b, &both) &&
+             (there->known == LOAD_NOTHING || list_uses(table, there, both)) &&
+             (back->known == LOAD_NOTHING || list_uses(table, back, both));
+    }
     return ok;
 }
 
@@ -352,34 +304,199 @@ static bool make_limits(struct load_table *table)
     return true;
 }
 
-bool plan_load_table_fill(struct load_table *table, const place_id *places)
+/* ---- runs that no limit explains ---- */
+
+static size_t index_of(const struct load_table *table, place_id place)
 {
-    const struct limits *limits = table->snap->derived.limits;
-    table->place = calloc(table->place_count + 1, sizeof *table->place);
-    table->ride = calloc(2 * table->place_count * table->place_count + 1, sizeof *table->ride);
-    table->pairs = table->snap->derived.pairs;
-    if (table->place == NULL || table->ride == NULL)
-        return false;
-    for (size_t i = 0; i < table->place_count; i++)
-        table->place[i] = places[i];
-    for (size_t a = 0; a < table->place_count; a++)
-        for (size_t b = 0; b < table->place_count; b++)
-            for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL; by++)
-                find_ride(table, limits, (enum move_by)by, a, b);
-    return find_resources(table, limits) && make_limits(table);
+    size_t index = 0;
+    while (index < table->place_count && table->place[index] != place)
+        index++;
+    return index;
 }
 
-void plan_load_table_empty(struct load_table *table)
+/* 0: not in the table, or not measured like this. */
+static uint32_t ride_of(const struct load_table *table, const struct set *set,
+                        const struct set_flow *flow)
 {
+    unsigned kind = transfer_kind_of(set->metric);
+    enum move_by by = kind == TRANSFER_HOST_KERNEL || kind == TRANSFER_PEER_KERNEL
+                          ? MOVE_KERNEL
+                          : MOVE_COPY_ENGINE;
+    size_t from = index_of(table, flow->from), to = index_of(table, flow->to);
+    const struct load_ride *ride = from < table->place_count && to < table->place_count
+                                       ? plan_load_table_ride(table, by, from, to)
+                                       : NULL;
+    return ride != NULL && ride->known == LOAD_MEASURED && ride->kind == kind &&
+                   flow->bytes_per_s > 0 &&
+                   strcmp(values_axes(table->snap->values, ride->move.rate), flow->axes) == 0
+               ? plan_load_table_number(table, ride)
+               : 0;
+}
+
+/* Whether a NUMA node's memory is read by one of them and written by another, through several
+ * ports. Reads and writes of one memory get uneven shares, and copy engines of real GPUs (H200)
+ * that were slower are no faster when the others have ended. */
+static bool reads_and_writes(const struct graph *graph, const struct set *set)
+{
+    bool both = false, port = false;
+    for (size_t i = 0; i < set->flow_count; i++)
+        for (size_t k = 0;
+             k < set->flow_count && graph_place(graph, set->flow[i].from)->kind == PLACE_NUMA;
+             k++) {
+            place_id module = graph_place(graph, set->flow[i].to)->parent;
+            both = both || set->flow[k].to == set->flow[i].from;
+            port = port || (k != i && module != PLACE_NONE &&
+                            graph_place(graph, module)->kind == PLACE_MODULE &&
+                            graph_place(graph, set->flow[k].to)->parent == module);
+        }
+    return both && !port;
+}
+
+static bool reads(const struct graph *graph, const struct set *set, size_t flow)
+{
+    return graph_place(graph, set->flow[flow].from)->kind == PLACE_NUMA;
+}
+
+static void take_own_rates(const struct graph *graph, struct load_run *run)
+{
+    size_t count[2] = {0};
+    for (size_t i = 0; i < run->set->flow_count; i++) {
+        bool is_read = reads(graph, run->set, i);
+        run->own[is_read] += run->set->flow[i].bytes_per_s;
+        count[is_read]++;
+    }
+    for (int is_read = 0; is_read < 2; is_read++)
+        run->own[is_read] /= count[is_read] > 0 ? (double)count[is_read] : 1;
+}
+
+/* As many transfers, and some rates would reproduce both. */
+static bool are_similar_runs(const struct load_run *a, const struct load_run *b)
+{
+    bool similar = a->set->flow_count == b->set->flow_count;
+    for (int d = 0; d < 2 && similar; d++)
+        similar = fabs(a->own[d] - b->own[d]) <= POLICY_SIMILAR * (a->own[d] + b->own[d]);
+    return similar;
+}
+
+/* Of runs that are similar to the same first one each has the mean rates. */
+static void take_mean_rates(struct load_table *table)
+{
+    for (struct load_run *first = table->run; first < table->run + table->run_count; first++) {
+        double count = 0, rate[2] = {0};
+        for (struct load_run *run = first; run < table->run + table->run_count; run++) {
+            if (run->rate[0] + run->rate[1] > 0 || !are_similar_runs(first, run))
+                continue;
+            count++;
+            for (int d = 0; d < 2; d++)
+                rate[d] += (run->own[d] - rate[d]) / count;
+            run->is_like_first = true;
+        }
+        for (struct load_run *run = first; run < table->run + table->run_count; run++) {
+            if (run->is_like_first)
+                memcpy(run->rate, rate, sizeof rate);
+            run->is_like_first = false;
+        }
+    }
+}
+
+/* Copies with the host by engine that are not reproduced. */
+static bool find_runs(struct load_table *table)
+{
+    const struct snapshot *snap = table->snap;
+    const struct limits *limits = snap->derived.limits;
+    size_t most = snap->sets != NULL ? limits->run_count : 0;
+    for (size_t s = 0, room = 0; s < most; s++) {
+        const struct set *set = &snap->sets->item[s];
+        struct load_run run = {.set = set};
+        bool is_taken = limits->run[s].contradiction.value == NULL &&
+                        !limits->run[s].is_reproduced && set->flow_count > 2 &&
+                        transfer_kind_of(set->metric) == TRANSFER_HOST_ENGINE &&
+                        reads_and_writes(snap->graph, set);
+        for (size_t i = 0; i < set->flow_count && is_taken; i++)
+            is_taken = (run.ride[i] = ride_of(table, set, &set->flow[i])) != 0;
+        if (!is_taken)
+            continue;
+        if (!make_room(&table->run, table->run_count, &room, sizeof *table->run))
+            return false;
+        take_own_rates(snap->graph, &run);
+        table->run[table->run_count++] = run;
+    }
+    take_mean_rates(table);
+    return true;
+}
+
+/* ---- tables ---- */
+
+static struct load_table *begin(const struct snapshot *snap, size_t rides)
+{
+    struct load_table *table = calloc(1, sizeof *table);
+    size_t limits = snap->derived.limits->count;
+    if (table == NULL)
+        return NULL;
+    *table = (struct load_table){.snap = snap,
+                                 .pairs = snap->derived.pairs,
+                                 .ride = calloc(rides + 1, sizeof *table->ride),
+                                 .ride_count = rides,
+                                 .index = malloc((limits + 1) * sizeof *table->index)};
+    for (size_t i = 0; table->index != NULL && i < limits; i++)
+        table->index[i] = SIM_NO_LIMIT;
+    return table;
+}
+
+static struct load_table *finish(struct load_table *table, bool ok)
+{
+    if (ok && make_limits(table))
+        return table;
+    plan_load_free(table);
+    return NULL;
+}
+
+struct load_table *plan_load_table_new(const struct snapshot *snap, const place_id *places,
+                                       size_t count, enum load_by by)
+{
+    const struct limits *limits = snap->derived.limits;
+    struct load_table *table = begin(snap, 2 * count * count);
+    bool ok = table != NULL && table->ride != NULL && table->index != NULL &&
+              (table->place = calloc(count + 1, sizeof *table->place)) != NULL;
+    if (!ok)
+        return finish(table, false);
+    table->by = by;
+    table->place_count = count;
+    for (size_t i = 0; i < count; i++)
+        table->place[i] = places[i];
+    for (size_t i = 0; i < limits->count && ok; i++)
+        ok = limits->item[i].source != LIMIT_RUNS || add_found(table, limits, i);
+    for (size_t i = 0; i < count * count; i++)
+        for (int mechanism = MOVE_COPY_ENGINE; mechanism <= MOVE_KERNEL; mechanism++)
+            find_ride(table, (enum move_by)mechanism, i / count, i % count);
+    return finish(table, ok && list_all_uses(table) && find_runs(table));
+}
+
+struct load_table *plan_load_table_of(const struct snapshot *snap, const struct move *const *moves,
+                                      size_t count)
+{
+    struct load_table *table = begin(snap, count);
+    bool ok = table != NULL && table->ride != NULL && table->index != NULL;
+    for (size_t i = 0; i < count && ok; i++) {
+        take_move(table, moves[i], false, &table->ride[i]);
+        ok = list_uses(table, &table->ride[i], SIM_NO_LIMIT);
+    }
+    return finish(table, ok);
+}
+
+void plan_load_free(struct load_table *table)
+{
+    if (table == NULL)
+        return;
     free(table->place);
     free(table->ride);
     free(table->resource);
+    free(table->index);
     free(table->limit);
     free(table->step);
     free(table->use);
-    free(table->known);
-    free(table->who);
-    free(table->who_bytes_per_s);
+    free(table->run);
+    free(table);
 }
 
 /* ---- one flow ---- */

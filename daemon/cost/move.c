@@ -422,6 +422,14 @@ struct prediction plan_move_called(const struct move *move, double bytes)
                                time.time_ns + half_ns};
 }
 
+double plan_move_launch_ns(const struct move *move)
+{
+    double queue_ns = isnan(move->t0_queue_ns) ? 0 : move->t0_queue_ns;
+    return isnan(move->t0_call_ns)
+               ? queue_ns
+               : fmin(queue_ns, fmax(move->t0_call_ns - plan_move_start_ns(move), 0) / 2);
+}
+
 unsigned plan_move_kind(const struct graph *graph, const struct move *move)
 {
     bool peers = graph_place(graph, move->from)->kind == PLACE_GPU &&

@@ -136,6 +136,11 @@ bool plan_move_is_by_another(const struct move *move, double bytes, double piece
  * says. NAN where it matters and is of another pair, and nothing says how far that is off. */
 double plan_move_call_half_ns(const struct move *move, double bytes);
 
+/* How long launching such a transfer takes its caller, before it begins: half of what a call costs
+ * beyond a queued one, for launching and seeing the end are not measured apart, and no more than
+ * what starting a queued one costs; that where what a call costs is not known. 0 not known. */
+double plan_move_launch_ns(const struct move *move);
+
 /* The kind (enum transfer_kind) of transfers together with which it was measured, if any were. */
 unsigned plan_move_kind(const struct graph *graph, const struct move *move);
 

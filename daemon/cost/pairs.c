@@ -10,7 +10,6 @@
 #include "cost/nominal.h"
 #include "cost/pairs_alike.h"
 #include "cost/published_bound.h"
-#include "cost/step.h"
 #include "node/gpu.h"
 
 #define BY_COUNT   2
@@ -52,20 +51,38 @@ static double least_ns_per_byte(const struct move *move)
     return least;
 }
 
-double plan_pairs_both(const struct snapshot *snap, const struct move *move)
+/* Bytes per second of so many users, all of that kind; INFINITY unlimited. */
+static double capacity_of(const struct limit *limit, unsigned users, unsigned kind)
 {
-    struct move back = *move;
-    struct step_flow flow[] = {{.move = move, .bytes = MANY_BYTES},
-                               {.move = &back, .bytes = MANY_BYTES}};
-    back.from = move->to;
-    back.to = move->from;
-    if (plan_step(snap, flow, 2, NULL) != BERTH_OK)
-        return NAN;
-    return fmax(flow[0].time.time_ns / plan_move_queued_ns(move, MANY_BYTES), 1);
+    double capacity = INFINITY;
+    if (limit->source != LIMIT_RUNS && users <= limit->apart[transfer_kind_index(kind)])
+        return capacity;
+    for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
+        capacity = limit->step[i].bytes_per_s;
+    return capacity;
 }
 
-/* False when out of memory. */
-static bool take(const struct snapshot *snap, const struct move *move, struct pair *ret)
+double plan_pairs_both(const struct snapshot *snap, const struct move *move)
+{
+    const struct limits *limits = snap->derived.limits;
+    const char *axes = move->rate != NULL ? values_axes(snap->values, move->rate) : "";
+    unsigned kind = plan_move_kind(snap->graph, move);
+    uint16_t there[LIMITS_USES_MAX], back[LIMITS_USES_MAX];
+    size_t uses = limits_of(limits, kind, move->from, move->to, axes, there),
+           back_uses = limits_of(limits, kind, move->to, move->from, axes, back);
+    double rate = MANY_BYTES * 1e9 /
+                  (plan_move_queued_ns(move, MANY_BYTES) - plan_move_start_ns(move)),
+           slowdown = 1;
+    for (size_t i = 0; i < uses; i++) {
+        unsigned users = 1;
+        for (size_t k = 0; k < back_uses; k++)
+            users += back[k] == there[i];
+        slowdown = fmax(slowdown, users * rate / capacity_of(&limits->item[there[i]], users, kind));
+    }
+    return slowdown;
+}
+
+static void take(const struct snapshot *snap, const struct move *move, struct pair *ret)
 {
     struct pair pair = {.move = *move,
                         .both = *move,
@@ -104,7 +121,6 @@ static bool take(const struct snapshot *snap, const struct move *move, struct pa
                                                 : move->t0_queue_ns;
     pair.behind_launch_ns = knows_launch ? pair.launch_ns : 2 * pair.launch_ns;
     *ret = pair;
-    return !isnan(pair.both.slowdown);
 }
 
 /* Whether a transfer uses what concurrent runs showed. What kernels and copy engines get together
@@ -343,10 +359,7 @@ static struct plan_pairs *fill(const struct snapshot *snap, const place_id *memo
     pairs->limits = limits;
     for (size_t i = 0; i < found; i++) {
         struct pair *pair = &pairs->item[i];
-        if (!take(snap, &moves[i], pair)) {
-            free(pairs);
-            return NULL;
-        }
+        take(snap, &moves[i], pair);
         pair->lanes = &pairs->lanes[(size_t)pairs->number[moves[i].from] * count +
                                     (size_t)pairs->number[moves[i].to]];
         raise_lanes(pairs, pair);

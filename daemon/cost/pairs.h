@@ -103,8 +103,8 @@ bool plan_pairs_move(const struct snapshot *snap, const struct plan_pairs *pairs
                      place_id to, enum move_by by, struct move *ret);
 
 /* How many times longer the bytes of a transfer take while as many go the other way, where nobody
- * measured that: beside another as any two (cost/step.h), whose lanes have two directions. Of one
- * gpu's kernels in both it is so where they share the gpu (plan_way_kernels). NAN: no memory. */
+ * measured that: beside another as any two, whose lanes have two directions. Of one
+ * gpu's kernels in both it is so where they share the gpu (plan_way_kernels). */
 double plan_pairs_both(const struct snapshot *snap, const struct move *move);
 
 /* Whether that mechanism is priced by links alone where the other one was measured or published.

@@ -25,11 +25,6 @@ struct step_flow {
     double soonest_ns, latest_ns;
 };
 
-/* How long launching such a transfer takes its caller, before it begins: half of what a call costs
- * beyond a queued one, for launching and seeing the end are not measured apart, and no more than
- * what starting a queued one costs; that where what a call costs is not known. 0 not known. */
-double plan_step_launch_ns(const struct move *move);
-
 /* At most STEP_FLOWS_MAX flows. NO_MEMORY. */
 enum berth_code plan_step(const struct snapshot *snap, struct step_flow *flows, size_t count,
                           struct berth_err *err);

@@ -90,7 +90,7 @@ static void make_flows(const struct route_work *work, const struct route_option 
 {
     ret->hops = 0;
     ret->launch_ns =
-        work->request.concurrent_count > 0 ? plan_step_launch_ns(&option->part[0].hop[0]) : 0;
+        work->request.concurrent_count > 0 ? plan_move_launch_ns(&option->part[0].hop[0]) : 0;
     for (size_t p = 0; p < option->part_count; p++) {
         const struct route_part *part = &option->part[p];
         double begin_ns = ret->launch_ns, bytes = part->share * work->bytes;

@@ -1,7 +1,6 @@
 /* Transfers of which only the rate was measured take the curve of one that is alike. */
 #include "cost/evidence.h"
 #include "cost/like.h"
-#include "cost/load_interval.h"
 #include "cost/move.h"
 #include "node/spread.h"
 #include "node/transfer.h"
@@ -201,11 +200,6 @@ static void calls_apart_are_in_the_interval(void **state)
         assert_true(fabs(plan_move_call_half_ns(&move, 4096) - call_ns) < 1e-6);
         assert_true(fabs(half_ns[is_known] - hypot(queued.high_ns - queued.time_ns, call_ns)) <
                     1e-6);
-        struct prediction end = {100e3, 98e3, 102e3},
-                          begun = load_interval_begun(&end, call_ns, 100);
-        assert_true(begun.time_ns == 100e3 &&
-                    fabs(begun.high_ns - (100.1e3 + hypot(2e3, call_ns))) < 1e-6 &&
-                    fabs(begun.low_ns - (99.9e3 - hypot(2e3, call_ns))) < 1e-6);
         snapshot_unref(snap);
     }
     assert_true(half_ns[1] > 2 * half_ns[0]);

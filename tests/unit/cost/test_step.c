@@ -125,13 +125,13 @@ static void launching_is_half_of_what_a_call_costs_more(void **state)
 {
     (void)state;
     struct move move = {.t0_queue_ns = 4000, .t0_call_ns = 10000, .bytes_per_s = GB, .slowdown = 1};
-    assert_within(plan_step_launch_ns(&move), 3000, 1e-6);
+    assert_within(plan_move_launch_ns(&move), 3000, 1e-6);
     move.t0_call_ns = 20000;
-    assert_within(plan_step_launch_ns(&move), 4000, 1e-6);
+    assert_within(plan_move_launch_ns(&move), 4000, 1e-6);
     move.t0_call_ns = NAN;
-    assert_within(plan_step_launch_ns(&move), 4000, 1e-6);
+    assert_within(plan_move_launch_ns(&move), 4000, 1e-6);
     move.t0_queue_ns = NAN;
-    assert_within(plan_step_launch_ns(&move), 0, 1e-6);
+    assert_within(plan_move_launch_ns(&move), 0, 1e-6);
 }
 
 static void nothing_is_faster_than_alone(void **state)

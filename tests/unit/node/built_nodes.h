@@ -38,6 +38,15 @@ static inline size_t lines_with(const struct reasons *lines, const char *part)
     return count;
 }
 
+/* Finds the first reason with a code; NULL: there is none. */
+static inline const struct reason *reason_with(const struct reasons *reasons, enum reason_code code)
+{
+    for (size_t i = 0; i < reasons->count; i++)
+        if (reasons->item[i].code == code)
+            return &reasons->item[i];
+    return NULL;
+}
+
 /* A regular cpu side: threads of a core are numbered a whole node of cores apart, as Linux does. */
 struct shape {
     /* numas in a package, llcs in a numa, cores in an llc */

@@ -39,19 +39,10 @@ static inline struct fixture answer_over(struct graph *graph, const char *cpus,
     return f;
 }
 
-/* Finds the first reason with a code; NULL: there is none. */
-static inline const struct reason *reason_of(const struct reasons *reasons, enum reason_code code)
-{
-    for (size_t i = 0; i < reasons->count; i++)
-        if (reasons->item[i].code == code)
-            return &reasons->item[i];
-    return NULL;
-}
-
 /* Counts the subjects of the first reason with a code. */
 static inline size_t subjects_of(const struct reasons *reasons, enum reason_code code)
 {
-    const struct reason *reason = reason_of(reasons, code);
+    const struct reason *reason = reason_with(reasons, code);
     return reason != NULL ? reason->subject_count + reason->more : 0;
 }
 

@@ -48,7 +48,7 @@ static void tasks_are_named_as_they_are_numbered(void **state)
     char *cpus = cpuset_list_new(&f.answer.task[1].cpus);
     assert_string_equal(cpus, "6-9,16-17");
     free(cpus);
-    assert_string_equal(reason_of(&f.answer.warnings, REASON_CORES_IN_L3S)->subject[0], "task 1");
+    assert_string_equal(reason_with(&f.answer.warnings, REASON_CORES_IN_L3S)->subject[0], "task 1");
     assert_int_equal(f.answer.warnings.count, 1);
     end(&f);
 }

@@ -31,7 +31,7 @@ static void cores_away_from_their_gpu_are_told(void **state)
         assert_int_equal(subjects_of(&f.answer.warnings, REASON_CORES_AWAY), cases[i].away);
         assert_int_equal(subjects_of(&f.answer.reasons, REASON_CORES_NEAREST),
                          (size_t)cases[i].tasks - cases[i].away);
-        const struct reason *away = reason_of(&f.answer.warnings, REASON_CORES_AWAY);
+        const struct reason *away = reason_with(&f.answer.warnings, REASON_CORES_AWAY);
         if (away != NULL) {
             assert_string_equal(away->subject[0], cases[i].first);
             assert_true(away->number[0] == 8 && away->number[1] == cases[i].allowed &&
@@ -48,7 +48,7 @@ static void cores_that_other_tasks_have_are_told(void **state)
         answer_over(nodes_mi250x(), NULL,
                     (struct bind_request){
                         .tasks = 12, .gpus_per_task = 1, .cores_per_task = 5, .tasks_per_gpu = 2});
-    const struct reason *away = reason_of(&f.answer.warnings, REASON_CORES_AWAY);
+    const struct reason *away = reason_with(&f.answer.warnings, REASON_CORES_AWAY);
     assert_true(away != NULL && away->number[0] == 8 && away->number[1] == 8 &&
                 away->number[2] == 5);
     assert_string_equal(away->text, "task 1 and task 5: some cores are away from "
@@ -145,7 +145,7 @@ static void what_crosses_packages_by_a_width_that_nobody_states_has_no_price(voi
                          !own && !is_published ? 2 : 0);
         if (!own && is_published)
             assert_true(f.answer.predicted.time_ns > (1 << 30) / 100.1 &&
-                        lines_with(&f.answer.warnings, "it counts with the most that is known"));
+                        reason_with(&f.answer.warnings, REASON_TRANSFER_OTHERS) != NULL);
         end(&f);
         graph_unref(found.graph);
         sets_free(found.sets);

@@ -146,7 +146,7 @@ static void a_task_straddles_llcs_only_when_it_must(void **state)
         BERTH_OK);
     assert_cpus(&f, 0, "8-11");
     assert_int_equal(subjects_of(&f.answer.warnings, REASON_CORES_AWAY), 1);
-    assert_true(reason_of(&f.answer.warnings, REASON_CORES_AWAY)->number[1] == 3);
+    assert_true(reason_with(&f.answer.warnings, REASON_CORES_AWAY)->number[1] == 3);
     /* nowhere in that NUMA node: the nearest, then the next nearest */
     allow_cpus(&f, "0-2,8-9,16-63");
     assert_int_equal(
@@ -286,7 +286,7 @@ static void memory_that_is_not_allowed_is_not_given(void **state)
     allow_only(&f, &f.allowed.gpus, PLACE_GPU, 0);
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1}), BERTH_OK);
     assert_int_equal(memory_of(&f, 0), 2);
-    assert_true(reason_of(&f.answer.warnings, REASON_MEMORY_ELSEWHERE) != NULL);
+    assert_true(reason_with(&f.answer.warnings, REASON_MEMORY_ELSEWHERE) != NULL);
     f.allowed.memory[nodes_place(f.snap->graph, PLACE_NUMA, 2)] = false;
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 1, .gpus_per_task = 1}), BERTH_OK);
     assert_int_equal(f.answer.task[0].memory, PLACE_NONE);
@@ -462,7 +462,7 @@ static int memory_by_latency(double low, double value, double high)
     int memory = memory_of(&f, 0);
     assert_int_equal(f.answer.evidence.count, 1);
     assert_true(f.answer.evidence.item[0]->value == (memory == 0 ? 140 : value));
-    assert_int_equal(reason_of(&f.answer.warnings, REASON_MEMORY_ELSEWHERE) != NULL, memory == 1);
+    assert_int_equal(reason_with(&f.answer.warnings, REASON_MEMORY_ELSEWHERE) != NULL, memory == 1);
     end(&f);
     return memory;
 }
@@ -517,15 +517,15 @@ static void an_llc_around_numa_nodes_does_not_hide_them(void **state)
         assert_cpus(&f, 1, "4-7");
         assert_int_equal(memory_of(&f, 0), 3);
         assert_int_equal(memory_of(&f, 1), 1);
-        assert_null(reason_of(&f.answer.warnings, REASON_CORES_AWAY));
+        assert_null(reason_with(&f.answer.warnings, REASON_CORES_AWAY));
     }
     assert_int_equal(
         ask(&f, (struct bind_request){.tasks = 2, .gpus_per_task = 1, .cores_per_task = 6}),
         BERTH_OK);
     assert_int_equal(subjects_of(&f.answer.warnings, REASON_CORES_AWAY), 2);
-    assert_true(reason_of(&f.answer.warnings, REASON_CORES_AWAY)->number[0] == 4);
+    assert_true(reason_with(&f.answer.warnings, REASON_CORES_AWAY)->number[0] == 4);
     assert_int_equal(ask(&f, (struct bind_request){.tasks = 2, .cores_per_task = 8}), BERTH_OK);
-    assert_true(reason_of(&f.answer.warnings, REASON_CORES_IN_NUMAS) != NULL);
+    assert_true(reason_with(&f.answer.warnings, REASON_CORES_IN_NUMAS) != NULL);
     end(&f);
 }
 

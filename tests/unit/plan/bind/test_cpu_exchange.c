@@ -53,11 +53,11 @@ static void two_that_talk_share_an_l3(void **state)
     assert_true(share_l3(&f, 0, 1));
     assert_near(f.answer.predicted.time_ns, 24 + MIB / 14.0);
     assert_true(f.answer.predicted_is_measured);
-    const struct reason *longest = reason_of(&f.answer.reasons, REASON_EXCHANGE_LONGEST);
+    const struct reason *longest = reason_with(&f.answer.reasons, REASON_EXCHANGE_LONGEST);
     assert_true(longest != NULL && longest->number[0] == 48);
     assert_string_equal(longest->subject[1], "task 1");
     assert_string_equal(longest->subject[3], "core1");
-    assert_true(reason_of(&f.answer.reasons, REASON_TASKS_BY_PEERS) != NULL);
+    assert_true(reason_with(&f.answer.reasons, REASON_TASKS_BY_PEERS) != NULL);
     assert_int_equal(f.answer.evidence.count, 2);
     end(&f);
 }
@@ -86,11 +86,11 @@ static void tasks_that_talk_get_the_cores_with_which_they_share_an_l3(void **sta
     ask(&f, 2, 0, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_int_equal(f.answer.cores_per_task, 2);
     assert_true(share_l3(&f, 0, 1));
-    const struct reason *fewer = reason_of(&f.answer.warnings, REASON_CORES_SHARE_L3);
+    const struct reason *fewer = reason_with(&f.answer.warnings, REASON_CORES_SHARE_L3);
     assert_true(fewer != NULL && fewer->number[0] == 2 && fewer->number[1] == 4);
     ask(&f, 2, 4, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_int_equal(f.answer.cores_per_task, 4);
-    assert_null(reason_of(&f.answer.warnings, REASON_CORES_SHARE_L3));
+    assert_null(reason_with(&f.answer.warnings, REASON_CORES_SHARE_L3));
     ask(&f, 2, 0, 0, NULL, 0);
     assert_int_equal(f.answer.cores_per_task, 4);
     end(&f);
@@ -103,7 +103,7 @@ static void structure_decides_where_nothing_is_measured(void **state)
     struct fixture f = begin(1, 1, 2, 4);
     ask(&f, 2, 1, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_true(share_l3(&f, 0, 1) && isnan(f.answer.predicted.time_ns));
-    assert_non_null(reason_of(&f.answer.warnings, REASON_EXCHANGE_UNKNOWN));
+    assert_non_null(reason_with(&f.answer.warnings, REASON_EXCHANGE_UNKNOWN));
     end(&f);
 }
 
@@ -183,7 +183,7 @@ static void tasks_keep_to_one_numa_node_where_a_few_cores_less_allow_it(void **s
         for (int cpu = cpuset_next(&f.answer.task[t].cpus, 0); cpu >= 0;
              cpu = cpuset_next(&f.answer.task[t].cpus, (unsigned)cpu + 1))
             assert_int_equal(cpu / 18, core_of(&f, t) / 18);
-    const struct reason *fewer = reason_of(&f.answer.warnings, REASON_CORES_IN_ONE_NUMA);
+    const struct reason *fewer = reason_with(&f.answer.warnings, REASON_CORES_IN_ONE_NUMA);
     assert_true(fewer != NULL && fewer->number[0] == 16 && fewer->number[1] == 17);
     ask(&f, 4, 17, 0, NULL, 0);
     assert_int_equal(f.answer.cores_per_task, 17);

@@ -51,15 +51,15 @@ static void tasks_that_are_spread_take_less_than_in_order(void **state)
     assert_near(f.answer.predicted.time_ns, GIB / four + GIB / write);
     assert_near(f.answer.baseline.time_ns, 2 * GIB / 80.0 + 2 * GIB / 40.0);
     assert_true(isnan(f.answer.predicted.low_ns) &&
-                reason_of(&f.answer.warnings, REASON_STREAMS_ALONE) != NULL);
+                reason_with(&f.answer.warnings, REASON_STREAMS_ALONE) != NULL);
     assert_true(!isnan(f.answer.baseline.low_ns));
     assert_string_equal(f.answer.bottleneck, "");
     assert_string_equal(f.answer.baseline_bottleneck, "numa0:memory");
-    const struct reason *last = reason_of(&f.answer.reasons, REASON_STREAMS_LAST);
+    const struct reason *last = reason_with(&f.answer.reasons, REASON_STREAMS_LAST);
     assert_true(last != NULL && last->number[0] == 1 && last->number[1] == last->number[2]);
     assert_string_equal(last->subject[0], "numa0");
     assert_near(last->number[1], 2 * GB / (1 / four + 1 / write));
-    assert_non_null(reason_of(&f.answer.reasons, REASON_TASKS_SPREAD));
+    assert_non_null(reason_with(&f.answer.reasons, REASON_TASKS_SPREAD));
     assert_true(f.answer.evidence.count > 0);
     ask(&f, 2, 4, 2 * GIB, TRAFFIC_NONE);
     assert_near(f.answer.predicted.time_ns, 2 * (GIB / four + GIB / write));
@@ -80,7 +80,7 @@ static void cores_are_next_to_the_memory_that_is_allowed(void **state)
     assert_string_equal(cpus, "12-13");
     free(cpus);
     assert_true(f.answer.predicted.time_ns < f.answer.baseline.time_ns);
-    assert_non_null(reason_of(&f.answer.reasons, REASON_TASKS_SPREAD));
+    assert_non_null(reason_with(&f.answer.reasons, REASON_TASKS_SPREAD));
     /* without traffic likewise */
     ask(&f, 2, 2, 0, TRAFFIC_NONE);
     assert_int_equal(cpuset_next(&f.answer.task[0].cpus, 0), 8);
@@ -105,8 +105,8 @@ static void cores_in_order_are_taken_where_that_takes_less(void **state)
     free(cpus);
     assert_true(f.answer.predicted.time_ns > 0 &&
                 f.answer.predicted.time_ns == f.answer.baseline.time_ns);
-    assert_non_null(reason_of(&f.answer.reasons, REASON_TASKS_IN_ORDER));
-    assert_null(reason_of(&f.answer.reasons, REASON_TASKS_SPREAD));
+    assert_non_null(reason_with(&f.answer.reasons, REASON_TASKS_IN_ORDER));
+    assert_null(reason_with(&f.answer.reasons, REASON_TASKS_SPREAD));
     end(&f);
 }
 
@@ -118,10 +118,10 @@ static void what_tasks_send_each_other_is_not_in_it(void **state)
     ask(&f, 2, 4, GIB, TRAFFIC_RING);
     assert_true(f.answer.predicted.low_ns == f.answer.predicted.time_ns &&
                 isnan(f.answer.predicted.high_ns));
-    assert_true(reason_of(&f.answer.warnings, REASON_EXCHANGE_LEFT_OUT)->number[0] == 2);
+    assert_true(reason_with(&f.answer.warnings, REASON_EXCHANGE_LEFT_OUT)->number[0] == 2);
     ask(&f, 2, 4, 0, TRAFFIC_RING);
     assert_true(isnan(f.answer.predicted.time_ns) && isnan(f.answer.baseline.time_ns));
-    assert_non_null(reason_of(&f.answer.warnings, REASON_EXCHANGE_UNKNOWN));
+    assert_non_null(reason_with(&f.answer.warnings, REASON_EXCHANGE_UNKNOWN));
     end(&f);
 }
 
@@ -131,7 +131,7 @@ static void where_nothing_is_known_nothing_is_predicted(void **state)
     struct fixture f = two_packages();
     ask(&f, 2, 4, GIB, TRAFFIC_NONE);
     assert_true(isnan(f.answer.predicted.time_ns) && isnan(f.answer.baseline.time_ns));
-    assert_non_null(reason_of(&f.answer.warnings, REASON_STREAMS_UNKNOWN));
+    assert_non_null(reason_with(&f.answer.warnings, REASON_STREAMS_UNKNOWN));
     assert_int_equal(f.answer.evidence.count, 0);
     end(&f);
     /* Of one NUMA node's memory nothing is: what its tasks take nobody knows. */
@@ -156,7 +156,7 @@ static void fewer_cores_than_a_rate_is_of_take_at_least_as_long(void **state)
     assert_near(f.answer.predicted.time_ns, GIB / 80.0 + GIB / 40.0);
     assert_true(f.answer.predicted.low_ns == f.answer.predicted.time_ns &&
                 isnan(f.answer.predicted.high_ns));
-    assert_near(reason_of(&f.answer.reasons, REASON_STREAMS_LAST)->number[1],
+    assert_near(reason_with(&f.answer.reasons, REASON_STREAMS_LAST)->number[1],
                 2 * GB / (1 / 80.0 + 1 / 40.0));
     end(&f);
 }

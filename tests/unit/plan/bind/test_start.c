@@ -93,7 +93,7 @@ static void of_equal_rates_none_is_faster_for_what_is_not_known(void **state)
     starts(&f, 3, 2, 4000);
     assert_int_equal(bind(&f, 100000), 1);
     assert_true(isnan(f.answer.predicted.high_ns) && !f.answer.is_proven && isnan(f.answer.gap) &&
-                reason_of(&f.answer.reasons, REASON_UNPROVEN_STARTS) != NULL);
+                reason_with(&f.answer.reasons, REASON_UNPROVEN_STARTS) != NULL);
     end(&f);
 }
 
@@ -131,7 +131,7 @@ static void a_whole_price_stands_before_a_lower_bound(void **state)
         assert_near(f.answer.predicted.time_ns, 4000 + (double)bytes / 10);
         assert_true((isnan(f.answer.gap) || (f.answer.gap > 0.0004 && f.answer.gap <= 0.03)) &&
                     f.answer.is_proven == !isnan(f.answer.gap) &&
-                    (reason_of(&f.answer.reasons, REASON_UNPROVEN_STARTS) == NULL) ==
+                    (reason_with(&f.answer.reasons, REASON_UNPROVEN_STARTS) == NULL) ==
                         f.answer.is_proven);
     }
     assert_true(f.answer.is_proven);

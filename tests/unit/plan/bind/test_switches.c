@@ -76,7 +76,7 @@ static void all_links_to_switches_count(void **state)
     assert_proven(
         &f, (struct wanted){.tasks = 8, .each = 1, .pattern = TRAFFIC_ALLTOALL, .bytes = 64 * MB},
         7 * 64e6 / (SWITCHES * NVLINK) * 1e9, "gpu0:switch-port:out");
-    const struct reason *shared = reason_of(&f.answer.warnings, REASON_LIMIT_SHARED_NOMINAL);
+    const struct reason *shared = reason_with(&f.answer.warnings, REASON_LIMIT_SHARED_NOMINAL);
     assert_true(shared != NULL && strcmp(shared->subject[0], "gpu0:switch-port:out") == 0 &&
                 shared->number[1] == 150e9 && shared->number[2] == 124.5e9);
     assert_false(lines_with(&f.answer.warnings, "several paths"));

@@ -231,7 +231,7 @@ static void between_gpus_of_two_vendors_nothing_has_a_price(void **state)
     allow(&f, 3);
     (void)bind(&f, (struct wanted){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MB});
     assert_true(isnan(f.answer.predicted.time_ns) &&
-                reason_of(&f.answer.warnings, REASON_TRANSFERS_VENDORS) != NULL);
+                reason_with(&f.answer.warnings, REASON_TRANSFERS_VENDORS) != NULL);
     end(&f);
 }
 
