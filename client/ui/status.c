@@ -106,43 +106,35 @@ void ui_progress_line(struct ui *ui, const json_t *reply)
     ui_put(ui, "\n");
 }
 
-/* True when both are "METRIC FROM TO: WHY" and differ at most in the places or axes. */
-static bool has_same_reason(const char *a, const char *b)
+/* True when both are values of one metric, left out for the same reason. */
+static bool has_same_reason(const json_t *a, const json_t *b)
 {
-    size_t metric = strcspn(a, " ");
-    const char *why = strstr(a, ": "), *other = strstr(b, ": ");
-    return strncmp(a, b, metric + 1) == 0 && why > a + metric && other != NULL &&
-           strcmp(why, other) == 0;
-}
-
-static const char *text_at(const json_t *array, size_t at)
-{
-    const char *text = json_string_value(json_array_get(array, at));
-    return text != NULL ? text : "?";
+    return json_is_string(json_object_get(a, "metric")) &&
+           json_equal(json_object_get(a, "metric"), json_object_get(b, "metric")) &&
+           json_equal(json_object_get(a, "why"), json_object_get(b, "why"));
 }
 
 /* Prints items left out for one common reason as one line, at the position of the first. */
 static void put_left_out(struct ui *ui, const json_t *skipped, size_t at)
 {
-    const char *text = text_at(skipped, at);
+    const json_t *item = json_array_get(skipped, at);
+    const char *metric = ui_member(item, "metric"), *what = ui_member(item, "what"),
+               *why = ui_member(item, "why");
     size_t alike = 0, before = 0;
     for (size_t i = 0; i < json_array_size(skipped); i++) {
-        bool same = has_same_reason(text, text_at(skipped, i));
+        bool same = has_same_reason(item, json_array_get(skipped, i));
         alike += same;
         before += same && i < at;
     }
     if (alike >= MANY && before > 0)
         return;
+    char line[1024];
+    if (alike >= MANY)
+        snprintf(line, sizeof line, "%s, %zu times: %s (%s, ...)", metric, alike, why, what);
+    else
+        snprintf(line, sizeof line, "%s%s%s%s%s", metric, *metric != '\0' ? " " : "", what,
+                 *metric != '\0' || *what != '\0' ? ": " : "", why);
     ui_put(ui, "  ");
-    if (alike < MANY) {
-        ui_paragraph(ui, 4, text);
-        return;
-    }
-    char line[512];
-    int metric = (int)strcspn(text, " ");
-    const char *why = strstr(text, ": ");
-    snprintf(line, sizeof line, "%.*s, %zu times%s (%.*s, ...)", metric, text, alike, why,
-             (int)(why - text) - metric - 1, text + metric + 1);
     ui_paragraph(ui, 4, line);
 }
 

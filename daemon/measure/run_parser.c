@@ -74,37 +74,34 @@ static const char *name_of(const struct run_parser *parser, const char *text)
     return place == PLACE_NONE ? text : graph_place(parser->graph, place)->name;
 }
 
-/* Adds "METRIC AXES gpu0 to gpu1, gpu2 to gpu3: WHY" for a set, which has no places of its own. */
-static void list_skipped_set(struct run_parser *parser, const struct record *record)
+void run_parser_list_skip(json_t *skipped, const char *metric, const char *what, const char *why)
 {
-    char text[1024];
-    const char *axes = record->skip.axes;
-    size_t used =
-               (size_t)snprintf(text, sizeof text, "%s%s%s", metric_info(record->skip.metric)->name,
-                                *axes != '\0' ? " " : "", axes),
-           i;
+    if (json_array_size(skipped) < SKIPPED_MAX)
+        json_array_append_new(
+            skipped, json_pack("{s:s?,s:s,s:s}", "metric", metric, "what", what, "why", why));
+}
+
+/* Lists "gpu0 to gpu1, gpu2 to gpu3 AXES" of a set, "gpu0 gpu1 AXES" of a value. */
+static void list_skip(struct run_parser *parser, const struct record *record)
+{
+    char text[1024] = "";
+    size_t used = 0, i;
     json_t *flow;
     json_array_foreach((json_t *)(uintptr_t)record->skip.flows, i, flow)
     {
         if (used < sizeof text)
             used +=
-                (size_t)snprintf(text + used, sizeof text - used, "%s %s to %s", i > 0 ? "," : "",
+                (size_t)snprintf(text + used, sizeof text - used, "%s%s to %s", i > 0 ? ", " : "",
                                  name_of(parser, json_string_value(json_object_get(flow, "from"))),
                                  name_of(parser, json_string_value(json_object_get(flow, "to"))));
     }
-    json_array_append_new(parser->skipped, json_sprintf("%s: %s", text, record->skip.why));
-}
-
-static void list_skip(struct run_parser *parser, const struct record *record)
-{
-    if (json_array_size(record->skip.flows) > 0 && json_array_size(parser->skipped) < SKIPPED_MAX)
-        list_skipped_set(parser, record);
-    else if (json_array_size(parser->skipped) < SKIPPED_MAX)
-        json_array_append_new(
-            parser->skipped,
-            json_sprintf("%s %s %s%s%s: %s", metric_info(record->skip.metric)->name,
-                         name_of(parser, record->skip.from), name_of(parser, record->skip.to),
-                         record->skip.axes[0] ? " " : "", record->skip.axes, record->skip.why));
+    if (used == 0)
+        used = (size_t)snprintf(text, sizeof text, "%s %s", name_of(parser, record->skip.from),
+                                name_of(parser, record->skip.to));
+    if (record->skip.axes[0] != '\0' && used < sizeof text)
+        snprintf(text + used, sizeof text - used, " %s", record->skip.axes);
+    run_parser_list_skip(parser->skipped, metric_info(record->skip.metric)->name, text,
+                         record->skip.why);
 }
 
 /* Parses "METRIC FROM TO", for a set followed by its flows. Keeps the text of unknown names,
@@ -277,12 +274,10 @@ static void list_last_skip(struct run_parser *parser)
     const struct values *values = parser->run.values;
     const struct value *none = &values->item[values->count - 1];
     const char *axes = values_axes(values, none);
-    if (json_array_size(parser->skipped) < SKIPPED_MAX)
-        json_array_append_new(parser->skipped,
-                              json_sprintf("%s %s %s%s%s: %s", metric_info(none->metric)->name,
-                                           parser->graph->places[none->from].name,
-                                           parser->graph->places[none->to].name,
-                                           axes[0] != '\0' ? " " : "", axes, none->why_not));
+    char text[256];
+    snprintf(text, sizeof text, "%s %s%s%s", parser->graph->places[none->from].name,
+             parser->graph->places[none->to].name, axes[0] != '\0' ? " " : "", axes);
+    run_parser_list_skip(parser->skipped, metric_info(none->metric)->name, text, none->why_not);
 }
 
 /* Adds a missing value with its reason. If the run has a number for the cell, it stays. */
@@ -362,8 +357,7 @@ static void note_failure(struct run_parser *parser, const char *code, const char
     run_parser_note(parser, NOTE_WARNING, code, "machine0", why);
     snprintf(text, sizeof text, "%.255s", why);
     text_clean(text);
-    if (json_array_size(parser->skipped) < SKIPPED_MAX)
-        json_array_append_new(parser->skipped, json_string(text));
+    run_parser_list_skip(parser->skipped, NULL, "", text);
 }
 
 static void note_ending(struct run_parser *parser, const char *ending, const char *text)
@@ -389,8 +383,8 @@ static void note_ending(struct run_parser *parser, const char *ending, const cha
                               : "the probe hung while it measured this";
     if (cell->is_known)
         skip(parser, cell, skipped);
-    else if (json_array_size(parser->skipped) < SKIPPED_MAX)
-        json_array_append_new(parser->skipped, json_sprintf("%s: %s", cell->text, skipped));
+    else
+        run_parser_list_skip(parser->skipped, NULL, cell->text, skipped);
 }
 
 void run_parser_finish(struct run_parser *parser, const char *ending, const char *text,

@@ -49,7 +49,7 @@ struct run_parser {
     char spent[240];
     struct run_progress progress;
     const struct graph *graph; /* borrowed: names in the lines are its places */
-    json_t *skipped;           /* array of strings, "memory_latency llc0 numa1: why" */
+    json_t *skipped;           /* array of {metric, what, why} (Health.Probe) */
     int64_t now_s;             /* measured_at_s of the values */
     size_t bad_lines;
     bool begun, ended; /* the run record, the end record was read */
@@ -70,6 +70,10 @@ bool run_parser_line(struct run_parser *parser, const char *line, size_t length)
  * place. */
 void run_parser_note(struct run_parser *parser, enum note_severity severity, const char *code,
                      const char *place, const char *text);
+
+/* Lists what was not measured, while there is room: metric NULL and what "" where it is no value.
+ */
+void run_parser_list_skip(json_t *skipped, const char *metric, const char *what, const char *why);
 
 /* Sets run.status and run.elapsed_ns and notes a failure. ending is "" for a normal end, which
  * needs the end record. Otherwise it is a status (crashed, timeout, garbage, cancelled, failed,

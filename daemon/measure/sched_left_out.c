@@ -111,7 +111,7 @@ static void report(const char *code, const char *place, const char *text, struct
 {
     run_parser_note(parser, NOTE_INFO, code, place, text);
     if (skipped != NULL)
-        json_array_append_new(skipped, json_sprintf("%s: %s", place, text));
+        run_parser_list_skip(skipped, NULL, place, text);
 }
 
 void sched_left_out_report(const struct gpu_use *use, const struct graph *graph,

@@ -8,6 +8,11 @@ def texts(answer, key):
     return [reason["text"] for reason in answer[key] or []]
 
 
+def left_out(reply):
+    """What a reply of Probe lists as not measured: "METRIC WHAT: WHY"."""
+    return [" ".join(filter(None, (item["metric"], item["what"]))) + (": " if item["metric"] or item["what"] else "") + item["why"] for item in reply["skipped"] or []]
+
+
 def codes(answer, key):
     """Their codes."""
     return [reason["code"] for reason in answer[key] or []]

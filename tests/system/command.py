@@ -375,8 +375,12 @@ def a_recording_stays_in_its_folder():
             assert (twice / "a").read_text() == "1"
 
 
+def skipped(metric, what, why):
+    return {"metric": metric, "what": what, "why": why}
+
+
 PROGRESS = [{"done": i, "total": 2, "metric": "m", "from": "a0", "to": "b0", "remaining_ns": 1000} for i in (0, 1)]
-PROBED = {"done": 2, "total": 2, "skipped": ["m a0 b0: no huge pages"], "measured": 1, "left_out": 1}
+PROBED = {"done": 2, "total": 2, "skipped": [skipped("m", "a0 b0", "no huge pages")], "measured": 1, "left_out": 1}
 
 
 def probing_shows_progress_and_what_was_left_out():
@@ -386,7 +390,7 @@ def probing_shows_progress_and_what_was_left_out():
         assert len(berth("probe", "--json", socket_path=service.path)[1].splitlines()) == 3
     for last, wanted in (({"left_out": 0, "measured": 2, "skipped": None}, "2 values measured, 0 left out\n"),
                          ({"left_out": 3}, "1 value measured, 3 left out:\n  m a0 b0: no huge pages\n  and 2 more\n"),
-                         ({"left_out": 6, "skipped": ["m a0 b0: no huge pages", "n a0 b0: slow", *(f"m a{i} b{i}: no huge pages" for i in (1, 2, 3)), "gpu1: 1 process is on it"]},
+                         ({"left_out": 6, "skipped": [skipped("m", "a0 b0", "no huge pages"), skipped("n", "a0 b0", "slow"), *(skipped("m", f"a{i} b{i}", "no huge pages") for i in (1, 2, 3)), skipped(None, "gpu1", "1 process is on it")]},
                           "1 value measured, 6 left out:\n  m, 4 times: no huge pages (a0 b0, ...)\n  n a0 b0: slow\n  gpu1: 1 process is on it\n"),
                          ({"left_out": None, "measured": None}, "2 of 2 tried; left out:\n  m a0 b0: no huge pages\n")):
         with Service(lambda _: [says({**PROBED, **last})]) as service:  # noqa: B023

@@ -58,10 +58,10 @@ def numbers_that_are_none():
         script = f"echo '{RUN}'\necho '{line % number}'\necho '{end}'\n"
         with fake_probe(script) as folder, Daemon("--no-probe", config=f"probe_dir = {folder}\n") as daemon:
             error, reply = call(daemon.socket, "io.berth.Health.Probe")
-            assert error is None and any("1 line that is no record," in why for why in reply["skipped"]), (number, error, reply)
+            assert error is None and any("1 line that is no record," in item["why"] for item in reply["skipped"]), (number, error, reply)
             why = "the probe printed no value of it: "
-            told = [text for text in reply["skipped"] if why in text]
-            assert len(told) == 1 and told[0].startswith("cpu_pingpong core0 core1: "), reply
+            told = [(item["metric"], item["what"]) for item in reply["skipped"] if why in item["why"]]
+            assert told == [("cpu_pingpong", "core0 core1")], reply
             cell, = cells(daemon, "cpu_pingpong")
             assert cell["value"] is None and cell["why_not"].startswith(why), cell
             for arguments in (["matrix", "cpu_pingpong"], ["probe", "cpu_pingpong"]):

@@ -11,6 +11,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, GPU_RUN, NODES, alive, cells, children, fake_gpu_probe, fake_probe, findings, probe_of, started, until  # noqa: E402
 from varlink import Connection, call  # noqa: E402
+from reasons import left_out  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 FABRIC = "io.berth.Fabric."
@@ -171,7 +172,7 @@ def a_cell_that_hangs_is_named_and_left_out():
         measured = matrix(daemon)
         assert measured["gpu0", "gpu1"]["value"] == 2.1e10 and measured["gpu2", "gpu1"]["value"] == 2e10, measured
         assert "hung" in matrix(daemon, "gpu_pingpong")["gpu1", "gpu2"]["why_not"], cells(daemon, "gpu_pingpong")
-        assert any("gpu_pingpong gpu1 gpu2: the probe hung" in text for text in replies[-1][1]["skipped"]), replies[-1]
+        assert any("gpu_pingpong gpu1 gpu2: the probe hung" in text for text in left_out(replies[-1][1])), replies[-1]
 
 
 def what_was_measured_before_a_hang_is_kept_and_there_is_never_a_second_one():
@@ -200,7 +201,7 @@ def what_was_left_out_has_the_nodes_names():
     with fake_gpu_probe(lines(GPU_RUN, skip, END)) as (node, probes), StandIn(node, probes, "--no-probe") as daemon:
         with Connection(daemon.socket) as asker:
             last = list(asker.stream("io.berth.Health.Probe", {"profile": "quick"}))[-1][1]
-        assert last["skipped"] == ["gpu_stream gpu0 gpu0 test=bs7: too little memory"], last
+        assert left_out(last) == ["gpu_stream gpu0 gpu0 test=bs7: too little memory"], last
 
 
 def a_crash_costs_its_cell():
@@ -274,7 +275,7 @@ def gpus_with_processes_on_them_are_left_alone():
             replies = list(asker.stream("io.berth.Health.Probe", {"profile": "quick"}))
         daemon.wait_ready()
         assert started(probes)[0].endswith(f"--without {pcis[3]},{pcis[5]}"), started(probes)
-        assert replies[-1][1]["skipped"] == ["gpu3: 2 processes are on it: nothing was measured on it", "gpu5: 1 process is on it: nothing was measured on it"], replies
+        assert left_out(replies[-1][1]) == ["gpu3: 2 processes are on it: nothing was measured on it", "gpu5: 1 process is on it: nothing was measured on it"], replies
         found = {f["place"]: f["severity"] for f in daemon.call("io.berth.Health.Check")["findings"] if f["code"] == "gpu-in-use"}
         assert found == {"gpu3": "info", "gpu5": "info"}, found
     with fake_gpu_probe(lines(GPU_RUN, END), facts=devices(*((pci, 1) for pci in pcis))) as (node, probes), StandIn(node, probes, "--no-probe") as daemon:

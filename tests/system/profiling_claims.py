@@ -11,6 +11,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import Daemon, GPU_RUN, NODES, RUN, alive, cells, fake_gpu_probe, fake_probe, findings, probe_of, started, until  # noqa: E402
 from claiming import as_nobody, claimed, command, release  # noqa: E402
+from reasons import left_out  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 from virtual_node import probe_folder  # noqa: E402
@@ -52,7 +53,7 @@ def the_stand_in_driver_sees_nothing_of_a_gpu_that_is_profiled():
             claim, begin = claimed(daemon, "gpu0", purpose="profiling"), int(time.time()) + 1
             until(lambda: time.time() >= begin)
             _, last = probe(daemon, metrics=["copy_latency"])
-            said = [line for line in last["skipped"] if line.startswith("gpu0: ")]
+            said = [line for line in left_out(last) if line.startswith("gpu0: ")]
             assert said == [f"gpu0: claim {claim['claim']} of uid {claim['uid']} profiles it: nothing was measured on it"], last
 
             def measured():
@@ -74,7 +75,7 @@ def what_is_profiled_is_left_out_and_measured_afterwards():
         begun = len(started(probes))
         _, last = probe(daemon)
         assert started(probes)[begun].endswith(f"--without {names['gpu0']},{names['gpu4']},{names['gpu5']}"), started(probes)
-        assert [line.split(" of ")[0] for line in last["skipped"]] == [f"gpu0: claim {a['claim']}", f"gpu4: claim {b['claim']}", f"gpu5: claim {b['claim']}"], last
+        assert [line.split(" of ")[0] for line in left_out(last)] == [f"gpu0: claim {a['claim']}", f"gpu4: claim {b['claim']}", f"gpu5: claim {b['claim']}"], last
         release(daemon, key="b")
         assert until(lambda: len(started(probes)) == begun + 2), daemon.said()
         daemon.wait_ready()
@@ -129,7 +130,7 @@ def the_cpu_probe_leaves_out_the_memory_of_a_gpu_that_is_profiled():
         _, last = probe(daemon, metrics=["memory_bandwidth"])
         assert len(asked()) == 1 and asked()[0].endswith("--without numa12"), asked()
         by = f"claim {claim['claim']} of uid {claim['uid']} profiles"
-        assert f"numa12: it is the memory of gpu1, which {by}: nothing was measured on it" in last["skipped"], last
+        assert f"numa12: it is the memory of gpu1, which {by}: nothing was measured on it" in left_out(last), last
         release(daemon, claim=claim["claim"])
         assert until(lambda: len(asked()) == 2), daemon.said()
         daemon.wait_ready()

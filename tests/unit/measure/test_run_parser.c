@@ -49,6 +49,20 @@ static struct run_parser begin(const struct graph *graph)
     return collect;
 }
 
+/* "METRIC WHAT: WHY" of an item that was not measured. */
+static const char *skipped_text(const struct run_parser *collect, size_t i)
+{
+    static char text[4096];
+    const json_t *item = json_array_get(collect->skipped, i);
+    const char *metric = json_string_value(json_object_get(item, "metric")),
+               *what = json_string_value(json_object_get(item, "what")),
+               *why = json_string_value(json_object_get(item, "why"));
+    assert_true(what != NULL && why != NULL);
+    snprintf(text, sizeof text, "%s%s%s%s%s", metric != NULL ? metric : "",
+             metric != NULL ? " " : "", what, *what != '\0' ? ": " : "", why);
+    return text;
+}
+
 static void nothing_counts_after_the_end(void **state)
 {
     (void)state;
@@ -87,8 +101,7 @@ static void a_good_run(void **state)
     assert_int_equal(collect.run.values->count, 2);
     assert_int_equal(collect.progress.done, 1);
     assert_int_equal(json_array_size(collect.skipped), 1);
-    assert_string_equal(json_string_value(json_array_get(collect.skipped, 0)),
-                        "cpu_pingpong core1 core0: time budget");
+    assert_string_equal(skipped_text(&collect, 0), "cpu_pingpong core1 core0: time budget");
     run_parser_done(&collect);
     graph_unref(graph);
 }
@@ -127,7 +140,7 @@ static void broken_values_are_skips(void **state)
         assert_int_equal(json_array_size(collect.skipped), lines[i].skipped != NULL);
         if (lines[i].skipped != NULL) {
             const struct value *none = &collect.run.values->item[0];
-            const char *why = json_string_value(json_array_get(collect.skipped, 0));
+            const char *why = skipped_text(&collect, 0);
             size_t length = strlen(lines[i].skipped);
             assert_true(isnan(none->value));
             assert_non_null(strstr(none->why_not, "the probe printed no value of it: "));
@@ -207,8 +220,7 @@ static void an_early_end_is_a_finding(void **state)
     assert_note(&collect, "probe-failed", "without an end record");
     assert_int_equal(collect.run.values->count, 1); /* the measured value stays */
     /* and whoever asked is told */
-    assert_string_equal(json_string_value(json_array_get(collect.skipped, 0)),
-                        collect.run.notes[0].text);
+    assert_string_equal(skipped_text(&collect, 0), collect.run.notes[0].text);
     run_parser_done(&collect);
     graph_unref(graph);
 }
@@ -339,8 +351,7 @@ static void what_hung_is_named_and_skipped(void **state)
     assert_non_null(strstr(collect.run.notes[0].text, "numa0>core0+numa0>core1"));
     assert_int_equal(collect.run.values->count, 0);
     assert_int_equal(json_array_size(collect.skipped), 1);
-    assert_non_null(strstr(json_string_value(json_array_get(collect.skipped, 0)),
-                           "numa0>core1: the probe hung"));
+    assert_non_null(strstr(skipped_text(&collect, 0), "numa0>core1: the probe hung"));
     run_parser_done(&collect);
     collect = begin(graph);
     assert_true(feed(&collect, RUN));
@@ -389,10 +400,10 @@ static void a_skipped_set_says_its_flows(void **state)
         &collect, SET_SKIP
         "[{\"from\":\"core0\",\"to\":\"core1\"},{\"from\":\"core1\",\"to\":\"0000:01:00.0\"}]}"));
     assert_string_equal(
-        json_string_value(json_array_get(collect.skipped, 0)),
+        skipped_text(&collect, 0),
         "gpu_gpu_copy_engine_concurrent core0 to core1, core1 to 0000:01:00.0: time budget");
     assert_true(feed(&collect, SET_SKIP "[]}"));
-    assert_string_equal(json_string_value(json_array_get(collect.skipped, 1)),
+    assert_string_equal(skipped_text(&collect, 1),
                         "gpu_gpu_copy_engine_concurrent machine0 machine0: time budget");
     assert_int_equal(collect.bad_lines, 0);
     assert_true(feed(&collect, SET_SKIP "[{\"from\":\"core0\"}]}"));
@@ -405,7 +416,7 @@ static void a_skipped_set_says_its_flows(void **state)
         strcat(line, i > 0 ? ",{\"from\":\"core0\",\"to\":\"core1\"}"
                            : "{\"from\":\"core1\",\"to\":\"core0\"}");
     assert_true(feed(&collect, strcat(line, "]}")));
-    const char *said = json_string_value(json_array_get(collect.skipped, 2));
+    const char *said = skipped_text(&collect, 2);
     assert_int_equal(
         strncmp(said, "gpu_gpu_copy_engine_concurrent core1 to core0, core0 to core1, ", 63), 0);
     assert_non_null(strstr(said, ": time budget"));
