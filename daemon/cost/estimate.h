@@ -18,6 +18,16 @@ enum source {
     SOURCE_LOWER_BOUND        /* it takes at least so long */
 };
 
+static inline enum source estimate_worse(enum source a, enum source b) { return a > b ? a : b; }
+
+/* Returns the source of a value that is of just that transfer. */
+static inline enum source estimate_source(const struct value *value)
+{
+    return value->source == VALUE_MEASURED    ? SOURCE_MEASURED
+           : value->source == VALUE_PUBLISHED ? SOURCE_PUBLISHED
+                                              : SOURCE_NOMINAL;
+}
+
 struct estimate {
     double time_ns;         /* NAN: nothing known predicts it */
     double low_ns, high_ns; /* NAN: no interval */
@@ -30,6 +40,6 @@ struct estimate {
 static inline struct estimate estimate_sum(struct estimate a, struct estimate b)
 {
     return (struct estimate){a.time_ns + b.time_ns, a.low_ns + b.low_ns, a.high_ns + b.high_ns,
-                             a.source > b.source ? a.source : b.source,
+                             estimate_worse(a.source, b.source),
                              a.time_ns >= b.time_ns ? a.value : b.value};
 }

@@ -75,27 +75,19 @@ static bool usable(const struct value *v, enum pass pass)
     return v->value > 0 && (v->source == VALUE_MEASURED || pass > PASS_MEASURED);
 }
 
-static enum source source_of(const struct value *v)
-{
-    return v->source == VALUE_MEASURED    ? SOURCE_MEASURED
-           : v->source == VALUE_PUBLISHED ? SOURCE_PUBLISHED
-                                          : SOURCE_NOMINAL;
-}
-
 static struct memcores_value of_value(const struct value *v)
 {
-    return (struct memcores_value){v->value, v->low, v->high, v->n, source_of(v), 0};
+    return (struct memcores_value){v->value, v->low, v->high, v->n, estimate_source(v), 0};
 }
 
 static uint32_t fewer(uint32_t a, uint32_t b) { return a < b ? a : b; }
-static enum source worse(enum source a, enum source b) { return a > b ? a : b; }
 static double lower(double a, double b) { return isnan(a) || isnan(b) ? NAN : fmin(a, b); }
 static double between(double a, double b, double share) { return a + (b - a) * share; }
 
 static void doubt(struct memcores_value *value, enum memtime_doubt doubt, enum source source)
 {
     value->doubts |= 1u << doubt;
-    value->source = worse(value->source, source);
+    value->source = estimate_worse(value->source, source);
 }
 
 /* The number of cores by canonical axes of a bandwidth, which are read often; 0 where it is of
@@ -172,7 +164,7 @@ static place_id holder_of(const struct memcores_access *access, enum place_kind 
 }
 
 /* The rate of a NUMA node's cores over links between packages that have one memory with their gpus
- * (MI300A): those are stated as their gpus', and carry what cores access as well. */
+ * (MI300A): those are stated as their gpus', and carry the cores' accesses as well. */
 static struct memcores_value rate_over_links(const struct memcores_access *access, place_id numa,
                                              bool is_write)
 {
@@ -209,9 +201,9 @@ static struct memcores_value rate_of_parts(const struct memcores_access *access,
         parts++;
         top = fmax(top, part.value);
         sum = (struct memcores_value){
-            fmin(sum.value, part.value / share), lower(sum.low, part.low / share),
-            lower(sum.high, part.high / share),  fewer(sum.n, part.n),
-            worse(sum.source, part.source),      sum.doubts | part.doubts};
+            fmin(sum.value, part.value / share),     lower(sum.low, part.low / share),
+            lower(sum.high, part.high / share),      fewer(sum.n, part.n),
+            estimate_worse(sum.source, part.source), sum.doubts | part.doubts};
     }
     if (covered != who->in_all) {
         access->basis->evidence->count = evidence;
@@ -226,7 +218,7 @@ static struct memcores_value rate_of_parts(const struct memcores_access *access,
     return sum;
 }
 
-/* No more than what cores of the memory's package get, nor than a published bound. */
+/* Bounds the rate by that of cores in the memory's package, and by a published bound. */
 static struct memcores_value bound(const struct memcores_access *access, bool is_write)
 {
     const struct graph *graph = access->snap->graph;
@@ -271,7 +263,7 @@ static struct memcores_value rate_of_places(const struct memcores_access *access
 struct memcores_value memcores_rate(const struct memcores_access *access, bool is_write)
 {
     struct memcores_value rate = rate_of_places(access, is_write);
-    /* A figure that is published of memory that is a gpu's as well is what that memory gives. */
+    /* A published figure of memory that is a gpu's as well is that memory's peak. */
     if (!isnan(rate.value) && isnan(rate.low) &&
         memkind_one_of(access->node, access->memory) != PLACE_NONE)
         doubt(&rate, MEMTIME_PEAK, SOURCE_NOMINAL);
@@ -317,9 +309,12 @@ static struct memcores_value latency_of_parts(const struct memcores_access *acce
         memtime_cite(access->basis, v);
         double share = (double)who->inside[p] / who->in_all;
         covered += who->inside[p];
-        sum = (struct memcores_value){sum.value + share * v->value,    sum.low + share * v->low,
-                                      sum.high + share * v->high,      fewer(sum.n, v->n),
-                                      worse(sum.source, source_of(v)), 0};
+        sum = (struct memcores_value){sum.value + share * v->value,
+                                      sum.low + share * v->low,
+                                      sum.high + share * v->high,
+                                      fewer(sum.n, v->n),
+                                      estimate_worse(sum.source, estimate_source(v)),
+                                      0};
     }
     if (covered == who->in_all)
         return sum;
@@ -353,7 +348,7 @@ static struct memtime at_least_one_access(const struct memcores_access *access, 
         struct memtime one =
             memtime_of(latency.value, latency.low, latency.high + time.time_ns + sqrt(time.above),
                        latency.n, 0, 1);
-        one.source = worse(time.source, latency.source);
+        one.source = estimate_worse(time.source, latency.source);
         one.doubts = time.doubts;
         return one;
     }

@@ -40,20 +40,12 @@ static const char *operation(bool is_write)
 /* Of a metric whose default is reading. */
 static const char *own_operation(bool is_write) { return is_write ? "operation=write" : ""; }
 
-static enum source source_of(enum source source, const struct value *v)
-{
-    enum source its = v->source == VALUE_MEASURED    ? SOURCE_MEASURED
-                      : v->source == VALUE_PUBLISHED ? SOURCE_PUBLISHED
-                                                     : SOURCE_NOMINAL;
-    return its > source ? its : source;
-}
-
 static void consider(const struct memgpu *at, struct rate *best, struct candidate its)
 {
     const struct value *v = values_find(at->snap->values, its.metric, its.from, its.to, its.axes);
     if (v == NULL || !(v->value > 0) || (its.is_measured && v->source != VALUE_MEASURED))
         return;
-    enum source source = source_of(its.source, v);
+    enum source source = estimate_worse(its.source, estimate_source(v));
     if (best->value == NULL || source < best->source)
         *best = (struct rate){v, source, its.source == SOURCE_MEASURED};
 }
@@ -70,7 +62,7 @@ static void consider_own(const struct memgpu *at, enum metric metric, const char
                          enum source source, struct rate *best)
 {
     const struct graph *graph = at->snap->graph;
-    enum source similar = source > SOURCE_SIMILAR_PAIR ? source : SOURCE_SIMILAR_PAIR;
+    enum source similar = estimate_worse(source, SOURCE_SIMILAR_PAIR);
     consider(at, best, (struct candidate){metric, at->gpu, at->gpu, axes, source, false});
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
          g = graph_next(graph, PLACE_GPU, g + 1))
@@ -91,7 +83,7 @@ static void rate_in_own(const struct memgpu *at, bool is_write, enum source sour
              (struct candidate){METRIC_MEMORY_BANDWIDTH, at->gpu, at->gpu, axes, source, false});
     consider_own(at, METRIC_GPU_STREAM, "", SOURCE_SIMILAR_PAIR, best);
     consider_own(at, METRIC_MEMORY_BANDWIDTH, axes, source, best);
-    if (v != NULL && v->source == VALUE_NOMINAL) /* what cores get of it says nothing */
+    if (v != NULL && v->source == VALUE_NOMINAL) /* the rate of cores says nothing */
         consider(at, best, (struct candidate){v->metric, numa, numa, axes, SOURCE_NOMINAL, false});
     if (is_write)
         consider_own(at, METRIC_MEMORY_BANDWIDTH, "", SOURCE_REVERSE_DIRECTION, best);
@@ -134,8 +126,8 @@ static void rate_in_host(const struct memgpu *at, bool is_write, struct rate *be
             consider(at, best, list[i]);
 }
 
-/* The gpu in whose memory the buffer lies, PLACE_NONE the host's. What the runtime of a gpu gives
- * that has one memory with its processor is that gpu's. */
+/* The gpu in whose memory the buffer lies, PLACE_NONE the host's. Device memory of a gpu that has
+ * one memory with its processor is that gpu's. */
 static place_id owner_of(const struct memgpu *at)
 {
     return at->place.kind == MEMKIND_DEVICE ? at->place.gpu
@@ -271,7 +263,7 @@ static struct memtime by_value(const struct memgpu *at, const struct rate *rate,
     memtime_cite(at->basis, v);
     if (!rate->is_exact)
         time = memtime_doubted(time, MEMTIME_SIMILAR, rate->source);
-    time.source = time.source > rate->source ? time.source : rate->source;
+    time.source = estimate_worse(time.source, rate->source);
     return time;
 }
 
@@ -391,9 +383,10 @@ struct memtime memgpu_random(const struct memgpu *at, double bytes)
     memtime_cite(at->basis, far);
     memtime_cite(at->basis, near);
     memtime_cite(at->basis, own.value);
-    /* latency times rate is what is in flight: that much each latency */
+    /* latency times rate is in flight in its own memory: as much each latency there */
     time.time_ns = fmax(time.time_ns, bytes / own.value->value * 1e9 * (far->value / near->value));
-    return memtime_doubted(time, MEMTIME_IN_FLIGHT, source_of(SOURCE_SIMILAR_PAIR, own.value));
+    return memtime_doubted(time, MEMTIME_IN_FLIGHT,
+                           estimate_worse(SOURCE_SIMILAR_PAIR, own.source));
 }
 
 /* A round of shared_write takes the pages to the host and back. */

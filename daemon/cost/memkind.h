@@ -1,10 +1,10 @@
 /**
  * Kinds of allocations: which there are on a node, in which memory they lie, who reaches them, and
- * what a program calls for them.
+ * the call for each.
  *
  * A memory is a NUMA node's or a gpu's. Where the kernel shows a gpu's memory as a NUMA node
- * (GH200), both names stand for the same memory: the node's for what numa_alloc_onnode gives there,
- * the gpu's for what the gpu's own runtime gives. Where processor and gpu have one memory (MI300A)
+ * (GH200), both names stand for the same memory: the node's for numa_alloc_onnode, the gpu's for
+ * the gpu's own runtime. Where processor and gpu have one memory (MI300A)
  * it has the NUMA node's name.
  *
  * Pure; any thread.
@@ -29,7 +29,7 @@ struct memkind_place {
     place_id gpu;
 };
 
-/* What a graph says of its gpus' memories, found once for a request. */
+/* Memories of gpus in a graph, found once for a request. */
 struct memkind_node {
     const struct graph *graph;
     /* owned, by place id: of a gpu the NUMA node that is its memory, of such a NUMA node the gpu;
@@ -63,7 +63,7 @@ struct memkind_reached {
     bool xnack;
 };
 
-/* Who accesses memory: cores, or kernels of a gpu, with what these reach of the host's memory. */
+/* Cores, or kernels of a gpu with their reach of the host's memory. */
 struct memkind_user {
     place_id gpu; /* PLACE_NONE: cores */
     struct memkind_reached system, managed;
@@ -76,6 +76,6 @@ struct memkind_reached memkind_reaches(const struct memkind_user *user,
                                        const struct memkind_node *node, const struct snapshot *snap,
                                        const struct memkind_place *place);
 
-/* What a program calls. xnack: as above. */
+/* Prints the program's call. xnack: as above. */
 void memkind_call(const struct memkind_node *node, const struct memkind_place *place, int64_t bytes,
                   bool xnack, char *buffer, size_t size);

@@ -27,24 +27,22 @@ struct memtime memtime_of(double time_ns, double low_ns, double high_ns, uint32_
 {
     if (low_ns > 0)
         return memtime_within(time_ns, spread_mean(log(high_ns / low_ns) / 2, n, peers, rounds));
-    /* what may be no time at all has no logarithm */
+    /* a time that may be 0 has no logarithm */
     double off = spread_mean((high_ns - low_ns) / 2, n, 0, rounds), below = fmin(off, time_ns);
     return (struct memtime){
         .time_ns = time_ns, .below = isnan(off) ? off : below * below, .above = off * off};
 }
 
-static enum source worse(enum source a, enum source b) { return a > b ? a : b; }
-
 struct memtime memtime_sum(struct memtime a, struct memtime b)
 {
     return (struct memtime){a.time_ns + b.time_ns, a.below + b.below, a.above + b.above,
-                            worse(a.source, b.source), a.doubts | b.doubts};
+                            estimate_worse(a.source, b.source), a.doubts | b.doubts};
 }
 
 struct memtime memtime_doubted(struct memtime time, enum memtime_doubt doubt, enum source source)
 {
     time.doubts |= 1u << doubt;
-    time.source = worse(time.source, source);
+    time.source = estimate_worse(time.source, source);
     return time;
 }
 

@@ -11,20 +11,20 @@
 #include "cost/move.h"
 #include "node/reasons.h"
 
-/* What an answer warns of, each once with the memories that it is about. */
+/* Doubts: an answer warns of each once, with the memories that it is about. */
 enum memtime_doubt {
     MEMTIME_SIMILAR,   /* a similar access, its start-up or the other direction stands for it */
-    MEMTIME_LINKS,     /* what links to the memory carry stands for it */
+    MEMTIME_LINKS,     /* the rate of links to the memory stands for it */
     MEMTIME_ALL_CORES, /* the rate of more cores stands for some of them, who get no more */
     MEMTIME_PEAK,      /* the stated peak of a memory, which no cores reach */
     MEMTIME_SHARED,    /* how cores of several places share the memory was not measured */
-    MEMTIME_NEAR,      /* no more than what cores next to the memory get */
+    MEMTIME_NEAR,      /* the rate of cores next to the memory bounds it */
     MEMTIME_IN_FLIGHT, /* how many random accesses are in flight was not measured */
     MEMTIME_AS_STREAM, /* random accesses count as a stream, which is faster */
-    MEMTIME_MIGRATION, /* what moving managed memory costs is not counted */
-    MEMTIME_SEVERAL,   /* what several gpus do to managed memory is not known */
-    MEMTIME_START,     /* what starting a kernel, or one access, takes is not counted */
-    MEMTIME_SETUP,     /* what getting the memory costs is not counted */
+    MEMTIME_MIGRATION, /* moving managed memory is not counted */
+    MEMTIME_SEVERAL,   /* the cost of several gpus for managed memory is not known */
+    MEMTIME_START,     /* the start of a kernel, or one access, is not counted */
+    MEMTIME_SETUP,     /* getting the memory is not counted */
     MEMTIME_ONE_THREAD /* first touch was measured with one thread */
 };
 #define MEMTIME_DOUBTS (MEMTIME_ONE_THREAD + 1)

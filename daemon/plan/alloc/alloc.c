@@ -16,7 +16,7 @@ static bool wants(const struct alloc_work *work, enum memkind kind)
     return work->request->kinds == 0 || (work->request->kinds & 1u << kind) != 0;
 }
 
-/* Whose memory goes first where nothing is predicted, and of equals. */
+/* Finds the place whose memory goes first among equals, and where nothing is predicted. */
 static place_id find_heaviest(const struct alloc_work *work)
 {
     const struct graph *graph = work->snap->graph;
@@ -71,7 +71,7 @@ static place_id find_allocator(const struct alloc_work *work)
     return found;
 }
 
-/* Warns of users that do not reach an option, or of whom nobody knows. */
+/* Warns of users that cannot reach an option, or may not. */
 static bool is_reached(struct alloc_work *work, struct alloc_option *option)
 {
     struct reasons *warnings = &work->answer.warnings;

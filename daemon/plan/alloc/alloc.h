@@ -51,11 +51,11 @@ enum { ALLOC_SETUP, ALLOC_RETURN, ALLOC_MORE_PARTS };
 struct alloc_option {
     struct memkind_place place;
     bool xnack;                 /* only with HSA_XNACK=1 in the environment */
-    bool is_unsure;             /* nothing says whether all users reach it: no prediction */
+    bool is_unsure;             /* some users may not reach it: no prediction */
     const struct memtime *part; /* of the answer: of each access, then ALLOC_MORE_PARTS */
     struct estimate predicted;  /* of one more time */
     unsigned doubts;            /* of predicted, bits 1 << enum memtime_doubt */
-    /* what it is put in order by, also without a prediction; NAN nothing is known */
+    /* decides the order, also without a prediction; NAN nothing is known */
     double order_ns;
     enum source order_source;
     /* locality_distance from the heaviest user, -1 for that gpu's own; NAN when it is anywhere */
@@ -74,7 +74,7 @@ struct alloc_answer {
     struct memtime *part;     /* owned; the options' parts */
     struct evidence evidence;
     struct reasons warnings;
-    struct reasons reasons; /* what decided */
+    struct reasons reasons; /* the deciding facts */
 };
 
 /* Fails with INVALID_PARAMETER (bytes, accesses: naming it), NOT_ENOUGH (bytes of memory; cores of

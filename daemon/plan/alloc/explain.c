@@ -46,7 +46,7 @@ static void warn_of_links(struct alloc_work *work)
         }
 }
 
-/* Concurrent runs that contradict what gpus get of the memories. */
+/* Warns of concurrent runs that contradict the rates of these gpus in these memories. */
 static void warn_of_contradictions(struct alloc_work *work)
 {
     place_id gpu[DOUBT_MOST], memory[DOUBT_MOST];
@@ -135,8 +135,8 @@ static void explain_first(struct alloc_work *work)
     explain_part(work, first, second);
 }
 
-/* What takes less than the first by its number: it is no nearer and takes as long, or nobody knows
- * what comes on top of a bound. */
+/* Names the option that takes less than the first by its number: within 1 %, or by a bound that
+ * lacks a part. */
 static void explain_behind(struct alloc_work *work)
 {
     const struct alloc_option *first = &work->answer.option[0], *least = NULL;

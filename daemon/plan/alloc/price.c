@@ -9,7 +9,7 @@
 #include "cost/policy.h"
 #include "node/locality.h"
 
-/* A time that lacks what starts it says nothing below. */
+/* A time without its start says nothing below. */
 #define TOO_SHORT_NS 1000
 
 /* ---- parts ---- */
@@ -264,8 +264,8 @@ int plan_alloc_rank(const struct alloc_option *option)
     return option->order_source == SOURCE_NOMINAL && !option->is_nearest;
 }
 
-/* Memory that is there at once comes before what takes a driver, and that before what moves. Where
- * gpus alone use memory that they have with a processor, what their own runtime gives comes first:
+/* Memory that is there at once comes before memory by a driver, and that before memory that moves.
+ * Where gpus alone use memory that they have with a processor, their own runtime's comes first:
  * their figures are of such. */
 static int plainness(const struct alloc_work *work, const struct alloc_option *option)
 {
@@ -288,7 +288,7 @@ static bool goes_before(const struct alloc_work *work, const struct alloc_option
     return plain != 0 ? plain < 0 : a->place.memory < b->place.memory;
 }
 
-/* Room first, then what is known. */
+/* Room first, then rank. */
 static int class_of(const struct alloc_work *work, const struct alloc_option *option)
 {
     return 4 * plan_alloc_is_short(option, work->request->bytes) + plan_alloc_rank(option);
