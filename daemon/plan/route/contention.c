@@ -16,26 +16,6 @@ _Static_assert(ROUTE_CONCURRENT_MAX + 2 * HOPS <= STEP_FLOWS_MAX, "no room for o
 
 /* ---- the request's own transfers ---- */
 
-static enum berth_code check_ends(const struct route_work *work,
-                                  const struct route_transfer *transfer, const char *named,
-                                  struct berth_err *err)
-{
-    const place_id end[] = {transfer->from, transfer->to};
-    enum berth_code code = BERTH_OK;
-    for (size_t i = 0; i < 2 && code == BERTH_OK; i++) {
-        const struct place *place = graph_place(work->graph, end[i]);
-        if (place->kind != PLACE_GPU && place->kind != PLACE_NUMA)
-            return err_invalid(err, named, "%s is no memory: a gpu or a NUMA node is", place->name);
-        code = plan_ends_check_answers(work->snap, work->request.allowed, end[i], err);
-        if (code == BERTH_OK)
-            code = plan_ends_check_room(work->graph, end[i], transfer->bytes, err);
-    }
-    if (code == BERTH_OK && transfer->from == transfer->to)
-        code = err_invalid(err, named, "the bytes are in %s already",
-                           graph_place(work->graph, transfer->from)->name);
-    return code;
-}
-
 static bool find_move(const struct route_work *work, const struct route_transfer *transfer,
                       struct move *ret)
 {
@@ -54,6 +34,7 @@ static bool find_move(const struct route_work *work, const struct route_transfer
 enum berth_code contention_begin(struct route_work *work, struct berth_err *err)
 {
     const struct route_request *request = &work->request;
+    const struct allowed all = {.given = true}; /* they need not be the caller's */
     enum berth_code code = BERTH_OK;
     if (request->concurrent_count > ROUTE_CONCURRENT_MAX)
         return err_invalid(err, "concurrent", "at most %d transfers are weighed",
@@ -62,7 +43,10 @@ enum berth_code contention_begin(struct route_work *work, struct berth_err *err)
         const struct route_transfer *transfer = &request->concurrent[i];
         char named[32];
         snprintf(named, sizeof named, "concurrent[%zu]", i);
-        code = check_ends(work, transfer, named, err);
+        code =
+            plan_ends_check(work->snap, &all, transfer->from, transfer->to, transfer->bytes, err);
+        if (code == BERTH_INVALID_PARAMETER)
+            err_text(err, 0, named);
         if (code == BERTH_OK && !find_move(work, transfer, &work->concurrent[i]))
             code = err_invalid(err, named, "nothing is known of a transfer from %s to %s",
                                graph_place(work->graph, transfer->from)->name,
@@ -122,30 +106,26 @@ static void make_flows(const struct route_work *work, const struct route_option 
 }
 
 /* How many times as long a hop takes beside the concurrent transfers over the same lane, which
- * carries what was seen to go over it: all that goes over it, or its fair share, or what the others
- * leave. */
+ * carries what was seen to go over it: all that goes over it, its fair share, or what others leave.
+ */
 static double slower_by_lane(const struct route_work *work, const struct step_flow *flow,
                              size_t lane)
 {
-    double carries = plan_pairs_lane(work->pairs, lane), others = 0, their_bytes = 0, users = 1,
+    double carries = plan_pairs_lane(work->pairs, lane), others = 0, bytes = flow->bytes, users = 1,
            rate = price_hop_rate(flow->move);
     for (size_t i = 0; i < work->request.concurrent_count; i++) {
         const struct move *move = &work->concurrent[i];
-        const struct pair *other = plan_pairs_find(work->pairs, move->from, move->to, move->by);
+        const struct pair *pair = plan_pairs_find(work->pairs, move->from, move->to, move->by);
         double left =
             (double)work->request.concurrent[i].bytes - price_hop_rate(move) * flow->begin_ns / 1e9;
-        if (other == NULL || left <= 0 || (other->lanes->bit[lane / 64] >> lane % 64 & 1) == 0)
+        if (pair == NULL || left <= 0 || (pair->lanes->bit[lane / 64] >> lane % 64 & 1) == 0)
             continue;
         others += price_hop_rate(move);
-        their_bytes += left;
+        bytes += left;
         users++;
     }
-    if (rate + others <= carries)
-        return 1;
-    double least = fmin((flow->bytes + their_bytes) / carries, users * flow->bytes / carries);
-    if (others < carries)
-        least = fmin(least, flow->bytes / (carries - others));
-    return fmax(least * rate / flow->bytes, 1);
+    double gets = fmax(fmax(carries / users, carries - others), carries * flow->bytes / bytes);
+    return fmax(rate / gets, 1);
 }
 
 static double slower_by_lanes(const struct route_work *work, const struct pair *pair,
@@ -185,7 +165,7 @@ static void take(const struct route_work *work, const struct flows *flows,
                    alone_ns = plan_move_queued_ns(flow->move, flow->bytes) - start_ns,
                    slower = alone_ns > 0 ? (flow->time.time_ns - start_ns) / alone_ns : 1,
                    by_lanes = slower_by_lanes(work, option->part[p].pair[i], flow);
-            bool is_stated = flow->shared == NULL || flow->is_nominal || by_lanes > slower;
+            bool is_stated = flow->is_nominal || by_lanes > slower;
             slower = fmax(slower, by_lanes);
             option->soonest = fmin(option->soonest, flow->soonest_ns / flow->time.time_ns);
             option->latest = fmax(option->latest, flow->latest_ns / flow->time.time_ns);

@@ -301,34 +301,16 @@ static void tell_faster(const struct route_work *work)
     }
 }
 
-/* Why there is no path but the direct one. */
-static void tell_no_other(const struct route_work *work)
-{
-    const place_id *memory;
-    size_t count = plan_pairs_memories(work->pairs, &memory), between = 0;
-    for (size_t i = 0; i < work->answer->count; i++)
-        if (!route_is_direct(&work->answer->option[i]))
-            return;
-    for (size_t m = 0; m < count; m++)
-        between += memory[m] != work->request.from && memory[m] != work->request.to &&
-                   plan_pairs_passes(work->pairs, memory[m]) &&
-                   (graph_place(work->graph, memory[m])->kind == PLACE_GPU
-                        ? allowed_has_gpu(work->request.allowed, memory[m])
-                        : allowed_has_memory(work->request.allowed, memory[m]));
-    bool is_one = plan_ends_are_one(work->graph, work->request.from, work->request.to);
-    reasons_add(&work->answer->reasons, REASON_NO_OTHER_PATH,
-                SUBJECTS(is_one         ? "both ends are one memory"
-                         : between == 0 ? "no other memory that is allowed is between"
-                                        : "nothing is known of what goes through another memory"),
-                NO_NUMBERS);
-}
-
 enum berth_code explain_answer(struct route_work *work, struct berth_err *err)
 {
     warn(work);
     tell_first(work);
     tell_driver_path(work);
     tell_faster(work);
-    tell_no_other(work);
+    bool is_only = true;
+    for (size_t i = 0; i < work->answer->count; i++)
+        is_only = is_only && route_is_direct(&work->answer->option[i]);
+    if (is_only)
+        reasons_add(&work->answer->reasons, REASON_NO_OTHER_PATH, NO_SUBJECTS, NO_NUMBERS);
     return warn_of_overlap(work, err);
 }

@@ -8,7 +8,7 @@
 #include "plan/route/order.h"
 #include "plan/route/paths.h"
 
-#define SPLIT_PATHS 48 /* by one mechanism, at most 63; the fastest ones are split over */
+#define SPLIT_PATHS 48 /* by one mechanism, at most 63; the shortest ones are split over */
 #define LOOKED      48 /* sets of one kind that are priced */
 #define SIMULATED   32 /* of these, with what they share */
 
@@ -36,10 +36,10 @@ static void add(struct search *search, const struct path *const *path, size_t co
         rate += path[i]->rate;
         bytes += path[i]->rate * path[i]->time_ns / 1e9 - search->work->bytes;
     }
-    struct candidate candidate = {.count = count, .about_ns = bytes / rate * 1e9};
     size_t at = search->count;
-    if (at == LOOKED && candidate.about_ns >= search->item[--at].about_ns)
+    if (at == LOOKED && bytes / rate * 1e9 >= search->item[--at].about_ns)
         return;
+    struct candidate candidate = {.count = count, .about_ns = bytes / rate * 1e9};
     for (size_t i = 0; i < count; i++)
         candidate.path[i] = path[i];
     for (; at > 0 && search->item[at - 1].about_ns > candidate.about_ns; at--)
@@ -77,43 +77,28 @@ static bool price(struct search *search, const struct candidate *candidate, doub
     return true;
 }
 
-static void keep(struct search *search, const struct route_option *option)
-{
-    struct route_answer *answer = search->work->answer;
-    if (answer->count < ROUTE_OPTIONS_MAX)
-        answer->option[answer->count++] = *option;
-}
-
-/* Of the candidates: the fastest that takes less than limit_ns, and the fastest that may lead. */
+/* Of the candidates that take less than limit_ns: the fastest that may lead, and the fastest. */
 static void keep_best(struct search *search, double limit_ns)
 {
-    struct route_option any, lead;
-    double lead_ns = limit_ns, any_ns = limit_ns;
-    bool has_any = false, has_lead = false;
+    struct route_answer *answer = search->work->answer;
+    struct route_option option, best[2];
+    double best_ns[2] = {limit_ns, limit_ns};
     search->simulated = 0;
     for (size_t i = 0;
          i < search->count && search->simulated < SIMULATED && search->code == BERTH_OK; i++) {
-        struct route_option option;
-        if (!price(search, &search->item[i], lead_ns, any_ns, &option))
+        if (!price(search, &search->item[i], best_ns[0], best_ns[1], &option))
             continue;
-        if (option.predicted.time_ns < any_ns) {
-            any_ns = option.predicted.time_ns;
-            any = option;
-            has_any = true;
-        }
-        if (option.may_lead && option.predicted.time_ns < lead_ns) {
-            lead_ns = option.predicted.time_ns;
-            lead = option;
-            has_lead = true;
-        }
+        for (int k = option.may_lead ? 0 : 1; k < 2; k++)
+            if (option.predicted.time_ns < best_ns[k]) {
+                best_ns[k] = option.predicted.time_ns;
+                best[k] = option;
+            }
     }
     search->count = 0;
-    if (search->code != BERTH_OK)
-        return;
-    if (has_lead)
-        keep(search, &lead);
-    if (has_any && (!has_lead || any_ns < lead_ns))
-        keep(search, &any);
+    for (int k = 0; k < 2; k++)
+        if (best_ns[k] < (k == 0 ? limit_ns : fmin(limit_ns, best_ns[0])) &&
+            search->code == BERTH_OK && answer->count < ROUTE_OPTIONS_MAX)
+            answer->option[answer->count++] = best[k];
 }
 
 /* ---- what there is ---- */
@@ -149,61 +134,24 @@ static void add_sets(struct search *search, const struct splits *splits, uint64_
     }
 }
 
-static int by_rate(const void *a, const void *b)
-{
-    const struct path *x = *(const struct path *const *)a, *y = *(const struct path *const *)b;
-    if (x->rate != y->rate)
-        return x->rate > y->rate ? -1 : 1;
-    if (x->part.hop_count != y->part.hop_count)
-        return x->part.hop_count < y->part.hop_count ? -1 : 1;
-    return x < y ? -1 : 1;
-}
-
-/* Parts begin one after the other: those with the fewest pieces to start come first. */
-static int by_hops(const void *a, const void *b)
-{
-    const struct path *x = *(const struct path *const *)a, *y = *(const struct path *const *)b;
-    if (x->part.hop_count != y->part.hop_count)
-        return x->part.hop_count < y->part.hop_count ? -1 : 1;
-    return by_rate(a, b);
-}
-
-/* The fastest paths by that mechanism. */
-static void list_paths(const struct search *search, const struct path *path, size_t count,
-                       enum move_by by, struct splits *ret)
-{
-    ret->count = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (path[i].by != by)
-            continue;
-        const struct path *next = &path[i];
-        for (size_t k = 0; k < ret->count; k++)
-            if (by_rate(&next, &ret->path[k]) < 0) {
-                const struct path *moved = ret->path[k];
-                ret->path[k] = next;
-                next = moved;
-            }
-        if (ret->count < SPLIT_PATHS)
-            ret->path[ret->count++] = next;
-    }
-    qsort(ret->path, ret->count, sizeof *ret->path, by_hops);
-    for (size_t i = 0; i < ret->count; i++) {
-        ret->fits[i] = 0;
-        for (size_t k = i + 1; k < ret->count; k++) {
-            const struct path *two[] = {ret->path[i], ret->path[k]};
-            ret->fits[i] |= paths_fit(search->work, two, 2) ? UINT64_C(1) << k : 0;
-        }
-    }
-}
-
 static void find_splits(struct search *search, const struct path *path, size_t count,
                         enum move_by by)
 {
-    struct splits splits;
+    struct splits splits = {.count = 0};
     const struct path *chosen[ROUTE_PARTS_MAX];
     if (search->work->bytes < 2 * PRICE_LEAST_PART)
         return;
-    list_paths(search, path, count, by, &splits);
+    for (size_t i = 0; i < count && splits.count < SPLIT_PATHS; i++) {
+        if (path[i].by != by)
+            continue;
+        splits.path[splits.count] = &path[i];
+        splits.fits[splits.count] = 0;
+        for (size_t k = 0; k < splits.count; k++) {
+            const struct path *two[] = {splits.path[k], &path[i]};
+            splits.fits[k] |= paths_fit(search->work, two, 2) ? UINT64_C(1) << splits.count : 0;
+        }
+        splits.count++;
+    }
     for (size_t parts = 2; parts <= ROUTE_PARTS_MAX && search->code == BERTH_OK; parts++) {
         add_sets(search, &splits, (UINT64_C(1) << splits.count) - 1, chosen, 0, parts);
         keep_best(search, best_ns(search));

@@ -9,7 +9,6 @@
 #include "plan/route/contention.h"
 #include "plan/route/price.h"
 
-#define HOPS        (ROUTE_PARTS_MAX * ROUTE_HOPS_MAX)
 #define METRICS_MAX 4
 
 /* ---- what an option rests on ---- */
@@ -82,7 +81,24 @@ static enum metric run_metric(unsigned kind)
                                           : METRIC_GPU_GPU_KERNEL_CONCURRENT;
 }
 
-/* The hops by kind; how many kinds. */
+/* Both go from one gpu to the host, or from the host to one gpu. */
+static bool share_host_link(const struct graph *graph, const struct move *a, const struct move *b)
+{
+    bool a_in = graph_place(graph, a->from)->kind != PLACE_GPU,
+         b_in = graph_place(graph, b->from)->kind != PLACE_GPU,
+         a_out = graph_place(graph, a->to)->kind != PLACE_GPU,
+         b_out = graph_place(graph, b->to)->kind != PLACE_GPU;
+    return (a_in && b_in && a->to == b->to) || (a_out && b_out && a->from == b->from);
+}
+
+static void add_hop(struct order_group *group, const struct move *hop, double busy)
+{
+    group->hop[group->count++] = hop;
+    group->busy += busy;
+}
+
+/* The hops by kind, with the concurrent transfers over the same links to the host; how many kinds.
+ */
 static size_t group_hops(const struct route_work *work, const struct route_option *option,
                          struct order_group *ret)
 {
@@ -96,52 +112,28 @@ static size_t group_hops(const struct route_work *work, const struct route_optio
                 g++;
             if (g == groups)
                 ret[groups++] = (struct order_group){.metric = metric};
-            ret[g].hop[ret[g].count++] = hop;
-            ret[g].busy += price_part_rate(&option->part[p]) / price_hop_rate(hop);
+            add_hop(&ret[g], hop, price_part_rate(&option->part[p]) / price_hop_rate(hop));
         }
+    for (size_t g = 0; g < groups; g++)
+        for (size_t k = 0, hops = ret[g].count; k < work->request.concurrent_count; k++)
+            for (size_t i = 0; i < hops; i++)
+                if (share_host_link(work->graph, ret[g].hop[i], &work->concurrent[k])) {
+                    add_hop(&ret[g], &work->concurrent[k], 1);
+                    break;
+                }
     return groups;
-}
-
-/* Both go from one gpu to the host, or from the host to one gpu. */
-static bool share_host_link(const struct graph *graph, const struct move *a, const struct move *b)
-{
-    bool a_in = graph_place(graph, a->from)->kind != PLACE_GPU,
-         b_in = graph_place(graph, b->from)->kind != PLACE_GPU,
-         a_out = graph_place(graph, a->to)->kind != PLACE_GPU,
-         b_out = graph_place(graph, b->to)->kind != PLACE_GPU;
-    return (a_in && b_in && a->to == b->to) || (a_out && b_out && a->from == b->from);
-}
-
-/* With a concurrent transfer over the same gpu's link to the host. */
-static size_t group_concurrent(const struct route_work *work, const struct order_group *group,
-                               struct order_group *ret)
-{
-    size_t pairs = 0;
-    double rate[2];
-    for (size_t i = 0; i < group->count; i++)
-        for (size_t k = 0; k < work->request.concurrent_count; k++) {
-            const struct order_group pair = {
-                .metric = group->metric, .hop = {group->hop[i], &work->concurrent[k]}, .count = 2};
-            if (share_host_link(work->graph, group->hop[i], &work->concurrent[k]) &&
-                find_run(work, &pair, rate) == NULL && pairs == 0)
-                ret[pairs++] = pair;
-        }
-    return pairs;
 }
 
 size_t order_missing(const struct route_work *work, const struct route_option *option,
                      struct order_group *ret, size_t most)
 {
     struct order_group group[TRANSFER_KINDS];
-    size_t groups = group_hops(work, option, group), missing = 0;
-    for (size_t g = 0; g < groups && !route_is_direct(option); g++) {
-        double rate[HOPS];
-        struct order_group beside;
+    size_t groups = route_is_direct(option) ? 0 : group_hops(work, option, group), missing = 0;
+    for (size_t g = 0; g < groups; g++) {
+        double rate[ORDER_GROUP_MAX];
         if (missing < most && group[g].count > 1 && group[g].busy > 1 + POLICY_SAME &&
             find_run(work, &group[g], rate) == NULL)
             ret[missing++] = group[g];
-        if (missing < most && group_concurrent(work, &group[g], &beside) > 0)
-            ret[missing++] = beside;
     }
     return missing;
 }
@@ -152,7 +144,7 @@ static void find_run_rates(const struct route_work *work, struct route_option *o
     struct order_group group[TRANSFER_KINDS];
     size_t groups = group_hops(work, option, group);
     for (size_t g = 0; g < groups; g++) {
-        double rate[HOPS];
+        double rate[ORDER_GROUP_MAX];
         size_t count = group[g].count, its = needs_back(work, &group[g]) ? 2 * count : count;
         const struct set *run = count > 1 ? find_run(work, &group[g], rate) : NULL;
         for (size_t p = 0, k = 0; run != NULL && p < option->part_count; p++)

@@ -39,10 +39,12 @@ int order_compare(const struct route_option *a, double a_ns, const struct route_
 /* All options, the leading one first, with the commands that measure what is missing. */
 void order_options(const struct route_work *work);
 
-/* Transfers of an option that share something and were not measured together. */
+#define ORDER_GROUP_MAX (ROUTE_PARTS_MAX * ROUTE_HOPS_MAX + ROUTE_CONCURRENT_MAX)
+
+/* Transfers of an option, and beside it, that were not measured together. */
 struct order_group {
     enum metric metric; /* of such runs */
-    const struct move *hop[ROUTE_PARTS_MAX * ROUTE_HOPS_MAX];
+    const struct move *hop[ORDER_GROUP_MAX];
     size_t count;
     double busy; /* the part of the time that they took if they took turns */
 };

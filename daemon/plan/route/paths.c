@@ -122,13 +122,15 @@ static void add_through(const struct route_work *work, enum move_by by, struct l
 {
     const place_id *memory;
     size_t count = plan_pairs_memories(work->pairs, &memory);
+    bool two = !work->is_nominal && graph_place(work->graph, work->request.from)->kind ==
+                                        graph_place(work->graph, work->request.to)->kind;
     for (size_t m = 0; m < count; m++) {
         if (by == MOVE_COPY_ENGINE && may_stop(work, memory[m], PLACE_NUMA))
             add_path(work, PATH_HOST, by, &memory[m], 1, list);
         if (!may_stop(work, memory[m], PLACE_GPU))
             continue;
         add_path(work, PATH_ONE_GPU, by, &memory[m], 1, list);
-        for (size_t n = 0; n < count && !work->is_nominal; n++)
+        for (size_t n = 0; n < count && two; n++)
             if (n != m && may_stop(work, memory[n], PLACE_GPU))
                 add_path(work, PATH_TWO_GPUS, by, (place_id[]){memory[m], memory[n]}, 2, list);
     }
@@ -156,6 +158,20 @@ static void add_direct(struct route_work *work, int last, struct list *list)
                                      (are_gpus && plan_ends_vendors_differ(work->graph, from, to)));
 }
 
+/* Parts begin one after the other: those with the fewest pieces to start first, then the widest. */
+static int by_hops(const void *a, const void *b)
+{
+    const struct path *x = a, *y = b;
+    if (x->part.hop_count != y->part.hop_count)
+        return x->part.hop_count < y->part.hop_count ? -1 : 1;
+    if (x->rate != y->rate)
+        return x->rate > y->rate ? -1 : 1;
+    for (size_t i = 0; i < x->part.hop_count; i++)
+        if (x->part.hop[i].to != y->part.hop[i].to)
+            return x->part.hop[i].to < y->part.hop[i].to ? -1 : 1;
+    return x->by < y->by ? -1 : 1;
+}
+
 bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count)
 {
     struct list list = {.item = NULL};
@@ -165,6 +181,8 @@ bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count)
     bool is_one = plan_ends_are_one(work->graph, work->request.from, work->request.to);
     for (int by = MOVE_COPY_ENGINE; by <= last && !is_one; by++)
         add_through(work, (enum move_by)by, &list);
+    if (list.count > 0)
+        qsort(list.item, list.count, sizeof *list.item, by_hops);
     for (size_t i = 0; i < list.count; i++) /* they have moved */
         list.item[i].pipe.part = &list.item[i].part;
     *ret = list.item;
@@ -231,18 +249,15 @@ static bool hops_fit(const struct route_work *work, const struct path *const *pa
     return hop->by != MOVE_KERNEL || kernels <= KERNELS_MAX;
 }
 
-/* The limit, among those that concurrent runs showed, that the hops of both paths over that lane
- * use: the simulator knows what they get there. */
+/* Whether hops of both use a limit that concurrent runs showed: the simulator knows what they get.
+ */
 static bool is_limit_known(const struct route_work *work, const struct path *a,
-                           const struct path *b, size_t lane)
+                           const struct path *b)
 {
     for (size_t i = 0; i < a->part.hop_count * b->part.hop_count; i++) {
         const struct pair *x = a->part.pair[i % a->part.hop_count],
                           *y = b->part.pair[i / a->part.hop_count];
-        if (x == NULL || y == NULL || (x->lanes->bit[lane / 64] >> lane % 64 & 1) == 0 ||
-            (y->lanes->bit[lane / 64] >> lane % 64 & 1) == 0)
-            continue;
-        for (unsigned k = 0; k < x->limit_count * y->limit_count; k++)
+        for (unsigned k = 0; x != NULL && y != NULL && k < x->limit_count * y->limit_count; k++)
             if (x->limit[k % x->limit_count] == y->limit[k / x->limit_count] &&
                 plan_pairs_limit(work->pairs, x->limit[k % x->limit_count]).step_count > 0)
                 return true;
@@ -250,28 +265,23 @@ static bool is_limit_known(const struct route_work *work, const struct path *a,
     return false;
 }
 
-/* Lanes that several use carry what these get. */
-static bool lanes_fit(const struct route_work *work, const struct path *const *path, size_t count)
+/* Each of the others leaves the path enough of the lanes that both use, of which no run says what
+ * they carry. */
+static bool lanes_fit(const struct route_work *work, const struct path *const *path, size_t count,
+                      size_t its)
 {
     for (size_t w = 0; w < LANES_WORDS; w++) {
-        uint64_t once = 0, twice = 0;
-        for (size_t p = 0; p < count; p++) {
-            twice |= once & path[p]->lanes.bit[w];
-            once |= path[p]->lanes.bit[w];
-        }
-        for (; twice != 0; twice &= twice - 1) {
-            size_t lane = 64 * w + (size_t)__builtin_ctzll(twice), first = count;
-            double sum = 0;
-            bool is_known = true;
-            for (size_t p = 0; p < count; p++) {
-                if ((path[p]->lanes.bit[w] & twice & -twice) == 0)
-                    continue;
-                is_known = is_known &&
-                           (first == count || is_limit_known(work, path[first], path[p], lane));
-                first = first == count ? p : first;
-                sum += path[p]->rate;
-            }
-            if (!is_known && WIDE * sum > plan_pairs_lane(work->pairs, lane))
+        uint64_t bits = 0;
+        for (size_t p = 0; p < count; p++)
+            bits |= p != its ? path[p]->lanes.bit[w] & path[its]->lanes.bit[w] : 0;
+        for (; bits != 0; bits &= bits - 1) {
+            double sum = path[its]->rate,
+                   carries = plan_pairs_lane(work->pairs, 64 * w + (size_t)__builtin_ctzll(bits));
+            for (size_t p = 0; p < count; p++)
+                if (p != its && (path[p]->lanes.bit[w] & bits & -bits) != 0 &&
+                    !is_limit_known(work, path[its], path[p]))
+                    sum += path[p]->rate;
+            if (sum > path[its]->rate && WIDE * sum > carries)
                 return false;
         }
     }
@@ -286,6 +296,8 @@ bool paths_fit(const struct route_work *work, const struct path *const *path, si
         for (size_t i = 0; i < path[p]->part.hop_count; i++)
             if (!hops_fit(work, path, count, &path[p]->part.hop[i], p))
                 return false;
+        if (!lanes_fit(work, path, count, p))
+            return false;
     }
-    return lanes_fit(work, path, count);
+    return true;
 }

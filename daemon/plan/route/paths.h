@@ -1,9 +1,9 @@
 /**
  * The paths from one end of a request to the other, and which of them can be taken at once.
  *
- * Directly, through one NUMA node's memory by copy engine, through one gpu and through two, each by
- * one mechanism. Where nothing is measured or published of a direct path, hops count with what
- * links are said to carry, with at most one memory between. Pure; any thread.
+ * Directly, through one NUMA node's memory by copy engine, through one gpu and, between gpus,
+ * through two, each by one mechanism. Where nothing is measured or published of a direct path, hops
+ * count with what links are said to carry, with at most one memory between. Pure; any thread.
  */
 #pragma once
 #include "plan/route/price.h"
@@ -20,7 +20,8 @@ struct path {
     double rate, time_ns;   /* alone: of very many bytes; of those of the request */
 };
 
-/* All paths; the first are direct. The caller frees them. False when out of memory. */
+/* All paths: the shortest first, of these the widest. The caller frees them. False when out of
+ * memory. */
 bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count);
 
 /* Whether they can be taken at once: by one mechanism, no hop twice, over no link or port with more

@@ -256,46 +256,24 @@ void price_shares(struct route_option *option, double bytes)
 
 /* ---- intervals ---- */
 
-static struct prediction plus(struct prediction a, double times, struct prediction b)
-{
-    return (struct prediction){a.time_ns + times * b.time_ns, a.low_ns + times * b.low_ns,
-                               a.high_ns + times * b.high_ns};
-}
-
-/* A hop's first piece, begun when the one before has ended, for which it really waits: of a kernel
- * as measured; else a call's time, give or take what that is more than waiting for what is past. */
-static struct prediction first_behind(const struct route_part *part, size_t hop, double bytes,
-                                      const struct prediction *queued)
-{
-    const struct move *move = &part->hop[hop];
-    if (part->pair[hop] != NULL && !isnan(move->t0_behind_ns)) {
-        double time_ns = queued->time_ns + more_ns(part, hop),
-               half_ns =
-                   hypot(queued->high_ns - queued->time_ns, plan_move_call_half_ns(move, bytes));
-        return (struct prediction){time_ns, time_ns - half_ns, time_ns + half_ns};
-    }
-    struct prediction called = plan_move_called(move, bytes);
-    double doubt_ns = fmax(called.time_ns - queued->time_ns - chain_ns(part, hop), 0);
-    return (struct prediction){called.time_ns, called.low_ns - doubt_ns, called.high_ns + doubt_ns};
-}
-
-/* As part_time_ns has it. */
-static struct prediction predict_part(const struct price_pipe *pipe, double bytes, double chunk)
+/* Half the interval of a part that takes time_ns: its rate is as uncertain as that of the least
+ * certain hop; so is each start. A hop that begins when the one before has ended takes a call's
+ * time, give or take what that is more than waiting for what is past, unless that was measured. */
+static double half_ns(const struct price_pipe *pipe, double bytes, double chunk, double time_ns)
 {
     const struct route_part *part = pipe->part;
-    double all = fmax(bytes, pipe->least_bytes), piece = chunk > 0 ? fmin(chunk, all) : all;
-    struct prediction first = plan_move_called(&part->hop[0], piece), slowest = {0, 0, 0};
+    double piece = chunk > 0 ? chunk : bytes, relative = 0, starts_ns = 0;
     for (size_t i = 0; i < part->hop_count; i++) {
-        struct prediction one = plan_move_queued(&part->hop[i], piece);
-        if (i > 0)
-            first = plus(first, 1, first_behind(part, i, piece, &one));
-        double chained_ns = chain_ns(part, i);
-        one = plus(one, 1, (struct prediction){chained_ns, chained_ns, chained_ns});
-        slowest = one.time_ns > slowest.time_ns ? one : slowest;
+        const struct move *hop = &part->hop[i];
+        struct prediction queued = plan_move_queued(hop, piece);
+        bool is_late = i > 0 && (part->pair[i] == NULL || isnan(hop->t0_behind_ns));
+        relative = queued.high_ns / queued.time_ns - 1 > relative || isnan(queued.high_ns)
+                       ? queued.high_ns / queued.time_ns - 1
+                       : relative;
+        starts_ns += plan_move_call_half_ns(hop, piece) +
+                     (is_late ? fmax(more_ns(part, i) - chain_ns(part, i), 0) : 0);
     }
-    if (slowest.time_ns < pipe->launch_ns)
-        slowest = (struct prediction){pipe->launch_ns, pipe->launch_ns, pipe->launch_ns};
-    return plus(first, all / piece - 1, slowest);
+    return hypot(relative * time_ns, starts_ns);
 }
 
 /* Whether so few bytes are moved that starting them matters, of which nothing is known; but what
@@ -332,22 +310,25 @@ void price_option(struct route_option *option, double bytes)
 {
     struct pipes pipes;
     struct shares shares;
-    struct prediction all = {0, 0, 0};
-    (void)share_out(option, bytes, &pipes, &shares);
+    double time_ns = share_out(option, bytes, &pipes, &shares), low_ns = 0, high_ns = 0;
     for (size_t p = 0; p < option->part_count; p++) {
-        struct prediction one = predict_part(pipes.pipe[p], shares.bytes[p], shares.chunk[p]);
-        double more = shares.before_ns[p] + shares.waiting_ns; /* as long as that is, as unsure */
-        all.time_ns = fmax(all.time_ns, one.time_ns + more);
-        all.low_ns = fmax(all.low_ns, one.time_ns + more - hypot(one.time_ns - one.low_ns, more));
-        double high_ns = one.time_ns + more + hypot(one.high_ns - one.time_ns, more);
-        all.high_ns = high_ns > all.high_ns || isnan(high_ns) ? high_ns : all.high_ns;
+        double more_ns =
+                   shares.before_ns[p] + shares.waiting_ns, /* as long as that is, as unsure */
+            its_ns = shares.end_ns[p] + shares.waiting_ns,
+               half = hypot(half_ns(pipes.pipe[p], fmax(shares.bytes[p], pipes.own[p].least_bytes),
+                                    shares.chunk[p], shares.end_ns[p] - shares.before_ns[p]),
+                            more_ns);
+        low_ns = fmax(low_ns, its_ns - half);
+        high_ns = its_ns + half > high_ns || isnan(half) ? its_ns + half : high_ns;
     }
-    all.low_ns *= option->soonest;
-    all.high_ns *= option->latest;
+    option->predicted =
+        (struct prediction){time_ns, low_ns * option->soonest, high_ns * option->latest};
+    if (route_is_direct(option))
+        option->predicted = plan_move_called(&option->part[0].hop[0], bytes);
     option->is_at_least = is_at_least(option, bytes);
-    if (isnan(all.high_ns) || !option->knows_both || option->is_at_least || shares_gpu(option))
-        all.low_ns = all.high_ns = NAN;
+    if (isnan(option->predicted.high_ns) || !option->knows_both || option->is_at_least ||
+        shares_gpu(option))
+        option->predicted.low_ns = option->predicted.high_ns = NAN;
     if (option->is_at_least)
-        all.low_ns = all.time_ns;
-    option->predicted = all;
+        option->predicted.low_ns = time_ns;
 }
