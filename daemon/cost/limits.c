@@ -41,7 +41,7 @@ bool limits_link_kind(const struct limits *limits, const struct limits_pair *pai
 bool limits_same_role(const struct limit_role *a, const struct limit_role *b)
 {
     return a->part == b->part && a->direction == b->direction && a->place == b->place &&
-           a->other == b->other && a->level == b->level;
+           a->other == b->other;
 }
 
 struct limit *limits_find(const struct limits *limits, const struct limit_role *role)

@@ -36,7 +36,9 @@ enum limit_part {
     LIMIT_HOST_LINK,  /* of a GPU to the host, also for its transfers through the host */
     LIMIT_GPU,        /* all transfers of a GPU */
     LIMIT_HOST_PORT,  /* port of a module of several GPUs to the host */
-    LIMIT_PCIE_PORT,  /* PCIe port of several GPUs; place is the lowest of these */
+    LIMIT_PCIE_PORT,  /* PCIe port of several GPUs next to the host; place is the lowest of these */
+    LIMIT_PCIE_PORT2, /* the next one towards them */
+    LIMIT_PCIE_PORT3,
     LIMIT_GPU_PORT,   /* port of several GPUs at a NUMA node, which only runs can show */
     LIMIT_SWITCH,     /* between the GPUs at a switch and the rest; through: among these GPUs */
     LIMIT_MEMORY,     /* memory of a NUMA node: out reads, in writes */
@@ -52,7 +54,6 @@ struct limit_role {
     enum limit_part part;
     enum limit_direction direction;
     place_id place, other; /* other: second end of a link, else PLACE_NONE */
-    size_t level;          /* of a PCIe port: 0 next to the host */
 };
 
 /* Source of a capacity. */
@@ -169,6 +170,11 @@ struct limit *limits_find(const struct limits *limits, const struct limit_role *
  * Axes of the result are 0, the empty text. */
 const struct value *limits_alone(const struct limits *limits, enum metric metric, place_id from,
                                  place_id to);
+
+static inline bool limits_is_pcie_port(enum limit_part part)
+{
+    return part >= LIMIT_PCIE_PORT && part <= LIMIT_PCIE_PORT3;
+}
 
 /* The lowest GPU behind the same PCIe port of that level; PLACE_NONE where it is not shared. */
 place_id limits_pcie_port(const struct graph *graph, place_id place, size_t level);

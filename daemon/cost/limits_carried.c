@@ -56,7 +56,7 @@ static bool is_filled_by_one(const struct graph *graph, const struct limit *limi
         return (graph_place(graph, role->place)->kind == PLACE_SWITCH) !=
                (graph_place(graph, role->other)->kind == PLACE_SWITCH);
     return role->part == LIMIT_HOST_PORT || role->part == LIMIT_SWITCH_PORT ||
-           (role->part == LIMIT_PCIE_PORT && limit->source == LIMIT_MEMBER);
+           (limits_is_pcie_port(role->part) && limit->source == LIMIT_MEMBER);
 }
 
 /* A part that one transfer fills carries only what transfers carried; the host link of a GPU, for

@@ -21,6 +21,8 @@ static bool has_own_capacity(const struct graph *graph, const struct limit_role 
     case LIMIT_HOST_LINK:
     case LIMIT_HOST_PORT:
     case LIMIT_PCIE_PORT:
+    case LIMIT_PCIE_PORT2:
+    case LIMIT_PCIE_PORT3:
     case LIMIT_MEMORY:
     case LIMIT_SWITCH_PORT:
         return true;

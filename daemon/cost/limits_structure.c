@@ -14,18 +14,15 @@
 /* A GPU pair's rate clearly above that of a link: runs count as reproduced within as much. */
 #define CLEARLY (1 + POLICY_SIMILAR)
 
-#define COLUMNS (LIMIT_PARTS + PCI_PORT_LEVELS - 1)
-
 struct builder {
     struct limits *limits;
     const struct graph *graph;
     const struct values *values;
     const struct sets *sets;
     struct link_paths *paths;
-    /* by place and column (a part; PCIe ports of further levels are the last ones): the place of
-     * the part that it belongs to; PLACE_NONE none */
-    place_id (*member)[COLUMNS];
-    uint16_t (*of_place)[COLUMNS][4]; /* the part of a place: out, in, both, through */
+    /* by place and part: the place of the part that it belongs to; PLACE_NONE none */
+    place_id (*member)[LIMIT_PARTS];
+    uint16_t (*of_place)[LIMIT_PARTS][4]; /* the limits of a place: out, in, both, through */
     uint16_t (*of_link)[3];
     bool has_hives; /* a hive has several GPUs */
     size_t switch_count;
@@ -158,12 +155,16 @@ static void name_limit(const struct graph *graph, struct limit *limit)
 {
     static const char *const directions[] = {":out", ":in", "", ":through"};
     static const char *const of_memory[] = {":read", ":write", "", ""};
-    static const char *const parts[LIMIT_PARTS] = {
-        [LIMIT_LINK] = ":link",           [LIMIT_HOST_LINK] = ":host-link",
-        [LIMIT_HOST_PORT] = ":host-port", [LIMIT_PCIE_PORT] = ":pcie-port",
-        [LIMIT_GPU_PORT] = ":gpu-port",   [LIMIT_MEMORY] = ":memory",
-        [LIMIT_HIVE] = ":hive",           [LIMIT_SWITCH_PORT] = ":switch-port"};
-    static const char *const levels[PCI_PORT_LEVELS] = {"", "2", "3"};
+    static const char *const parts[LIMIT_PARTS] = {[LIMIT_LINK] = ":link",
+                                                   [LIMIT_HOST_LINK] = ":host-link",
+                                                   [LIMIT_HOST_PORT] = ":host-port",
+                                                   [LIMIT_PCIE_PORT] = ":pcie-port",
+                                                   [LIMIT_PCIE_PORT2] = ":pcie-port2",
+                                                   [LIMIT_PCIE_PORT3] = ":pcie-port3",
+                                                   [LIMIT_GPU_PORT] = ":gpu-port",
+                                                   [LIMIT_MEMORY] = ":memory",
+                                                   [LIMIT_HIVE] = ":hive",
+                                                   [LIMIT_SWITCH_PORT] = ":switch-port"};
     const struct limit_role *role = &limit->role;
     const char *place = graph_place(graph, role->place)->name,
                *direction = (role->part == LIMIT_MEMORY ? of_memory : directions)[role->direction];
@@ -172,9 +173,9 @@ static void name_limit(const struct graph *graph, struct limit *limit)
         snprintf(limit->name, sizeof limit->name, "%s%s", place,
                  role->direction == LIMIT_BOTH ? ":port" : direction);
     else
-        snprintf(limit->name, sizeof limit->name, "%s%s%s%s%s%s", place, is_link ? "-" : "",
+        snprintf(limit->name, sizeof limit->name, "%s%s%s%s%s", place, is_link ? "-" : "",
                  is_link ? graph_place(graph, role->other)->name : "", parts[role->part],
-                 levels[role->level], direction);
+                 direction);
 }
 
 static uint16_t add(struct builder *b, struct limit_role role, double bytes_per_s,
@@ -195,14 +196,12 @@ static uint16_t add(struct builder *b, struct limit_role role, double bytes_per_
 }
 
 /* All directions of a part: each with a stated rate, and both. */
-static void add_part(struct builder *b, size_t column, place_id place, double bytes_per_s,
+static void add_part(struct builder *b, enum limit_part part, place_id place, double bytes_per_s,
                      enum limit_source source)
 {
-    size_t level = column < LIMIT_PARTS ? 0 : column - LIMIT_PARTS + 1;
-    enum limit_part part = level == 0 ? (enum limit_part)column : LIMIT_PCIE_PORT;
     for (int way = LIMIT_OUT; way <= LIMIT_BOTH; way++)
-        b->of_place[place][column][way] =
-            add(b, (struct limit_role){part, (enum limit_direction)way, place, PLACE_NONE, level},
+        b->of_place[place][part][way] =
+            add(b, (struct limit_role){part, (enum limit_direction)way, place, PLACE_NONE},
                 way < LIMIT_BOTH ? bytes_per_s : 0, source);
 }
 
@@ -224,8 +223,7 @@ static void add_link(struct builder *b, size_t number)
         if ((!(rate > 0) && !is_smp) || link->kind == LINK_NETWORK || link->state == LINK_DOWN)
             continue;
         uint16_t at = add(
-            b,
-            (struct limit_role){LIMIT_LINK, back ? LIMIT_IN : LIMIT_OUT, link->from, link->to, 0},
+            b, (struct limit_role){LIMIT_LINK, back ? LIMIT_IN : LIMIT_OUT, link->from, link->to},
             fmax(rate, common),
             common > rate   ? LIMIT_COMMON
             : cores != NULL ? LIMIT_CORES
@@ -235,9 +233,8 @@ static void add_link(struct builder *b, size_t number)
             b->limits->item[at].cores = cores;
     }
     if (is_smp || joins_gpus(b->graph, link))
-        b->of_link[number][LIMIT_BOTH] =
-            add(b, (struct limit_role){LIMIT_LINK, LIMIT_BOTH, link->from, link->to, 0}, 0,
-                LIMIT_STATED);
+        b->of_link[number][LIMIT_BOTH] = add(
+            b, (struct limit_role){LIMIT_LINK, LIMIT_BOTH, link->from, link->to}, 0, LIMIT_STATED);
 }
 
 place_id limits_pcie_port(const struct graph *graph, place_id place, size_t level)
@@ -253,35 +250,29 @@ place_id limits_pcie_port(const struct graph *graph, place_id place, size_t leve
 }
 
 /* A part that members share, with the rate of one that fills it where nothing is stated. */
-static void add_shared(struct builder *b, size_t column, place_id place)
+static void add_shared(struct builder *b, enum limit_part part, place_id place)
 {
     const struct graph *graph = b->graph;
     enum limit_source source = LIMIT_STATED;
-    size_t members = 0, least = column == LIMIT_HOST_LINK || column == LIMIT_GPU ||
-                                        column == LIMIT_MEMORY || column == LIMIT_SWITCH_PORT
-                                    ? 1
-                                    : 2;
+    bool is_of_one = part == LIMIT_HOST_LINK || part == LIMIT_GPU || part == LIMIT_MEMORY;
+    size_t members = 0;
     double widest = 0, rate = 0;
     for (place_id p = 0; p < (place_id)graph->place_count; p++)
-        if (b->member[p][column] == place) {
+        if (b->member[p][part] == place) {
             members += !is_kind(graph, p, PLACE_NIC);
             widest = fmax(widest, rate_to_host(graph, p));
         }
-    if (members < least)
-        return;
-    if (column == LIMIT_HOST_PORT)
+    if (part == LIMIT_HOST_PORT)
         rate = widest;
-    if (column == LIMIT_PCIE_PORT || column >= LIMIT_PARTS)
-        rate = rate_of_pcie_port(graph, place, column < LIMIT_PARTS ? 0 : column - LIMIT_PARTS + 1,
-                                 widest, &source);
-    if (column == LIMIT_SWITCH_PORT) {
+    if (limits_is_pcie_port(part) && members > 1)
+        rate = rate_of_pcie_port(graph, place, part - LIMIT_PCIE_PORT, widest, &source);
+    if (part == LIMIT_SWITCH_PORT && members > 0)
         rate = rate_over_switches(b, place, place, &members);
-        if (members < 2)
-            return;
-    }
-    add_part(b, column, place, rate, source);
-    for (int way = LIMIT_OUT; way <= LIMIT_BOTH && column == LIMIT_MEMORY && !b->failed; way++)
-        b->limits->item[b->of_place[place][column][way]].step[0].bytes_per_s =
+    if (members < (is_of_one ? 1 : 2))
+        return;
+    add_part(b, part, place, rate, source);
+    for (int way = LIMIT_OUT; way <= LIMIT_BOTH && part == LIMIT_MEMORY && !b->failed; way++)
+        b->limits->item[b->of_place[place][part][way]].step[0].bytes_per_s =
             way == LIMIT_BOTH
                 ? rate_of_memory_both(graph, b->values, place)
                 : rate_of_memory(b->values, place, way == LIMIT_OUT ? "read" : "write");
@@ -290,9 +281,9 @@ static void add_shared(struct builder *b, size_t column, place_id place)
 /* Where several parts explain the same runs the first counts: the most particular come first. */
 static void add_all(struct builder *b)
 {
-    static const size_t columns[] = {
-        LIMIT_GPU,      LIMIT_HOST_PORT, LIMIT_PCIE_PORT, LIMIT_PARTS, LIMIT_PARTS + 1,
-        LIMIT_GPU_PORT, LIMIT_MEMORY,    LIMIT_PACKAGE,   LIMIT_HIVE,  LIMIT_SWITCH_PORT};
+    static const enum limit_part parts[] = {
+        LIMIT_GPU,      LIMIT_HOST_PORT, LIMIT_PCIE_PORT, LIMIT_PCIE_PORT2, LIMIT_PCIE_PORT3,
+        LIMIT_GPU_PORT, LIMIT_MEMORY,    LIMIT_PACKAGE,   LIMIT_HIVE,       LIMIT_SWITCH_PORT};
     const struct graph *graph = b->graph;
     for (size_t i = 0; i < graph->link_count; i++)
         if (joins_gpus(graph, &graph->links[i]))
@@ -303,14 +294,13 @@ static void add_all(struct builder *b)
         if (!joins_gpus(graph, &graph->links[i]))
             add_link(b, i);
     for (place_id at = PLACE_NONE; each(graph, PLACE_SWITCH, &at);)
-        b->of_place[at][LIMIT_SWITCH][LIMIT_THROUGH] =
-            add(b, (struct limit_role){LIMIT_SWITCH, LIMIT_THROUGH, at, PLACE_NONE, 0}, 0,
-                LIMIT_STATED);
-    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
+        b->of_place[at][LIMIT_SWITCH][LIMIT_THROUGH] = add(
+            b, (struct limit_role){LIMIT_SWITCH, LIMIT_THROUGH, at, PLACE_NONE}, 0, LIMIT_STATED);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         for (place_id p = 0; p < (place_id)graph->place_count; p++)
             if (is_kind(graph, p, PLACE_GPU) || is_kind(graph, p, PLACE_NUMA) ||
                 is_kind(graph, p, PLACE_MODULE) || is_kind(graph, p, PLACE_PACKAGE))
-                add_shared(b, columns[c], p);
+                add_shared(b, parts[i], p);
 }
 
 /* ---- members ---- */
@@ -368,8 +358,7 @@ static void find_members(struct builder *b)
         }
         for (size_t level = 0; level < PCI_PORT_LEVELS && (is_gpu || place->kind == PLACE_NIC);
              level++)
-            member[level == 0 ? LIMIT_PCIE_PORT : LIMIT_PARTS + level - 1] =
-                limits_pcie_port(graph, p, level);
+            member[LIMIT_PCIE_PORT + level] = limits_pcie_port(graph, p, level);
         if (place->kind == PLACE_NUMA) {
             member[LIMIT_MEMORY] = p;
             if (is_kind(graph, place->parent, PLACE_PACKAGE))
@@ -445,15 +434,15 @@ static void use_both(struct limits_pair *pair, const uint16_t *of, int way)
 }
 
 /* The parts of the ends, unless both ends belong to the same one. */
-static void use_ends(const struct builder *b, struct limits_pair *pair, size_t column,
+static void use_ends(const struct builder *b, struct limits_pair *pair, enum limit_part part,
                      place_id from, place_id to)
 {
-    place_id out = from != PLACE_NONE ? b->member[from][column] : PLACE_NONE,
-             in = to != PLACE_NONE ? b->member[to][column] : PLACE_NONE;
+    place_id out = from != PLACE_NONE ? b->member[from][part] : PLACE_NONE,
+             in = to != PLACE_NONE ? b->member[to][part] : PLACE_NONE;
     if (out != PLACE_NONE && out != in)
-        use_both(pair, b->of_place[out][column], LIMIT_OUT);
+        use_both(pair, b->of_place[out][part], LIMIT_OUT);
     if (in != PLACE_NONE && out != in)
-        use_both(pair, b->of_place[in][column], LIMIT_IN);
+        use_both(pair, b->of_place[in][part], LIMIT_IN);
 }
 
 /* Links between packages without a stated rate count with the rate of cores over them. */
@@ -549,23 +538,21 @@ static void use_pcie_ports(const struct builder *b, place_id from, place_id to,
     const struct link *links = b->graph->links;
     bool out = path == NULL || links[path->step[0].link].kind == LINK_PCIE,
          in = path == NULL || links[path->step[path->step_count - 1].link].kind == LINK_PCIE;
-    for (size_t level = 0; level < PCI_PORT_LEVELS; level++) {
-        size_t column = level == 0 ? LIMIT_PCIE_PORT : LIMIT_PARTS + level - 1;
-        if (b->member[from][column] != b->member[to][column])
-            use_ends(b, pair, column, out ? from : PLACE_NONE, in ? to : PLACE_NONE);
-    }
+    for (int p = LIMIT_PCIE_PORT; p <= LIMIT_PCIE_PORT3; p++)
+        if (b->member[from][p] != b->member[to][p])
+            use_ends(b, pair, (enum limit_part)p, out ? from : PLACE_NONE, in ? to : PLACE_NONE);
 }
 
 /* Parts that only runs can show to limit the transfer. */
 static void use_unsure(const struct builder *b, place_id from, place_id to,
                        struct limits_pair *pair)
 {
-    static const size_t columns[] = {LIMIT_HOST_LINK, LIMIT_HOST_PORT, LIMIT_GPU_PORT, LIMIT_HIVE};
+    static const enum limit_part parts[] = {LIMIT_HOST_LINK, LIMIT_HOST_PORT, LIMIT_GPU_PORT,
+                                            LIMIT_HIVE};
     const struct graph *graph = b->graph;
     bool is_with_host = is_kind(graph, from, PLACE_NUMA) || is_kind(graph, to, PLACE_NUMA);
-    for (size_t c = 0; c < sizeof columns / sizeof *columns && (is_with_host || pair->over_host);
-         c++)
-        use_ends(b, pair, columns[c], from, to);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && (is_with_host || pair->over_host); i++)
+        use_ends(b, pair, parts[i], from, to);
     use_ends(b, pair, LIMIT_GPU, from, to);
     use_ends(b, pair, LIMIT_PACKAGE, from, to);
     size_t number = 0;

@@ -184,13 +184,13 @@ static double stated_of(const struct load_table *table, const struct load_ride *
     bool is_stated = limit->source == LIMIT_STATED || limit->source == LIMIT_MEMBER;
     if (table->place == NULL)
         return rate;
-    if (role->part == LIMIT_PCIE_PORT && is_stated && ride->move.stated > 0)
+    if (limits_is_pcie_port(role->part) && is_stated && ride->move.stated > 0)
         rate *= fmin(ride->move.bytes_per_s / ride->move.stated, 1);
     for (size_t r = 0; r < table->resource_count; r++) {
         const struct limit *found = table->resource[r].limit;
         bool same = found != NULL && found->source == LIMIT_RUNS && found->has_role &&
                     found->role.part == role->part && found->role.place == role->place &&
-                    found->role.other == role->other && found->role.level == role->level &&
+                    found->role.other == role->other &&
                     (found->role.direction == role->direction || role->direction == LIMIT_BOTH);
         for (size_t i = 0; same && i < found->step_count; i++)
             rate = fmax(rate, table->resource[r].step[i].bytes_per_s);
@@ -213,7 +213,7 @@ static bool use_stated(struct load_table *table, struct load_ride *ride, size_t 
         snprintf(resource.name, sizeof resource.name, "%s", limit->name);
         if (!add_resource(table, &resource, index))
             return false;
-    } else if (limit->role.part == LIMIT_PCIE_PORT && ride->kind != TRANSFER_NETWORK) {
+    } else if (limits_is_pcie_port(limit->role.part) && ride->kind != TRANSFER_NETWORK) {
         double *rate = &table->resource[*index].step[0].bytes_per_s;
         *rate = fmax(*rate, stated_of(table, ride, limit));
     }

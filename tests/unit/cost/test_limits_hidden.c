@@ -68,7 +68,7 @@ static double width(struct fixture *f, double host_gb, bool *ret_uses)
     values_finish(f->values);
     struct limits *limits = limits_new(f->graph, NULL, f->values);
     assert_non_null(limits);
-    const struct limit_role role = {LIMIT_LINK, LIMIT_OUT, f->numa, f->gpu[1], 0};
+    const struct limit_role role = {LIMIT_LINK, LIMIT_OUT, f->numa, f->gpu[1]};
     const struct limit *item = limits_find(limits, &role);
     assert_non_null(item);
     double found = item->step[0].bytes_per_s;

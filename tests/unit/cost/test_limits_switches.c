@@ -75,7 +75,7 @@ static void a_gpus_links_to_switches_are_one_port(void **state)
     assert_uses(&scene, scene.gpu[0], scene.gpu[2], 50, "gpu0:switch-port:out gpu2:switch-port:in");
     assert_uses(&scene, scene.gpu[0], scene.gpu[3], 25,
                 "gpu0-switch0:link:out gpu3-switch0:link:in gpu0:switch-port:out");
-    const struct limit_role out = {LIMIT_SWITCH_PORT, LIMIT_OUT, scene.gpu[0], PLACE_NONE, 0};
+    const struct limit_role out = {LIMIT_SWITCH_PORT, LIMIT_OUT, scene.gpu[0], PLACE_NONE};
     assert_float_equal(limits_find(scene.limits, &out)->step[0].bytes_per_s, 75 * GB, 1);
     assert_false(
         limits_uses(scene.limits, limits_find(scene.limits, &out), scene.gpu[1], scene.gpu[0], ""));
@@ -94,9 +94,9 @@ static void a_port_carries_what_one_was_measured_to_get(void **state)
     nodes_value(scene.values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, scene.gpu[0],
                 scene.gpu[1], "", 69 * GB, 68 * GB, 70 * GB);
     finish(&scene);
-    const struct limit_role out = {LIMIT_SWITCH_PORT, LIMIT_OUT, scene.gpu[0], PLACE_NONE, 0},
-                            in = {LIMIT_SWITCH_PORT, LIMIT_IN, scene.gpu[0], PLACE_NONE, 0},
-                            other = {LIMIT_SWITCH_PORT, LIMIT_IN, scene.gpu[2], PLACE_NONE, 0};
+    const struct limit_role out = {LIMIT_SWITCH_PORT, LIMIT_OUT, scene.gpu[0], PLACE_NONE},
+                            in = {LIMIT_SWITCH_PORT, LIMIT_IN, scene.gpu[0], PLACE_NONE},
+                            other = {LIMIT_SWITCH_PORT, LIMIT_IN, scene.gpu[2], PLACE_NONE};
     assert_float_equal(limits_find(scene.limits, &out)->step[0].bytes_per_s, 69 * GB, 1);
     assert_float_equal(limits_find(scene.limits, &in)->step[0].bytes_per_s, 69 * GB, 1);
     assert_float_equal(limits_find(scene.limits, &other)->step[0].bytes_per_s, 50 * GB, 1);
