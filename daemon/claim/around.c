@@ -45,7 +45,7 @@ static bool ensure_list(bool **list, size_t count)
 /* Resources removed for one claim, as text: "gpu0, numa1, cpus 0-7". */
 struct removed {
     struct cpuset cpus;
-    char places[80];
+    char places[40];
     size_t more; /* number of places that did not fit */
     bool any;
 };
@@ -105,20 +105,18 @@ static bool remove_claim(const struct graph *graph, const struct claim *claim,
 
 static void warn(struct reasons *warnings, const struct claim *claim, const struct removed *removed)
 {
-    char by[96], cpus[48] = "", more[40] = "";
+    char by[96], cpus[24] = "", more[32] = "", resources[128];
     claim_describe(claim, by, sizeof by);
     if (removed->more > 0)
         snprintf(more, sizeof more, "%zu more, ", removed->more);
-    if (!cpuset_is_empty(&removed->cpus)) {
-        char list[40];
-        if (cpuset_format_list(&removed->cpus, list, sizeof list) >= sizeof list)
-            snprintf(list, sizeof list, "%zu of them", cpuset_count(&removed->cpus));
-        snprintf(cpus, sizeof cpus, "cpus %s, ", list);
-    }
-    char resources[160];
-    snprintf(resources, sizeof resources, "%s%s%s", removed->places, more, cpus);
-    resources[strlen(resources) - 2] = '\0'; /* the last comma */
-    reasons_note(warnings, "left out: %.110s, by claim %.60s", resources, by);
+    if (!cpuset_is_empty(&removed->cpus) &&
+        cpuset_format_list(&removed->cpus, cpus, sizeof cpus) >= sizeof cpus)
+        snprintf(cpus, sizeof cpus, "%zu of them", cpuset_count(&removed->cpus));
+    snprintf(resources, sizeof resources, "%s%s%s%s", removed->places, more,
+             *cpus != '\0' ? "cpus " : "", cpus);
+    if (*cpus == '\0')
+        resources[strlen(resources) - 2] = '\0'; /* the last comma */
+    reasons_add(warnings, REASON_CLAIM_LEFT_OUT, SUBJECTS(resources, by), NO_NUMBERS);
 }
 
 /* True when the claim covers an allowed cpu or GPU. */
@@ -144,8 +142,7 @@ static void warn_of_own(struct reasons *warnings, const struct claim *claim)
 {
     char by[96];
     claim_describe(claim, by, sizeof by);
-    reasons_note(warnings, "not left out: %.110s, by claim %.60s, your own without key or owner",
-                 claim->places, by);
+    reasons_add(warnings, REASON_CLAIM_OWN, SUBJECTS(claim->places, by), NO_NUMBERS);
 }
 
 static bool allows_any_gpu(const struct graph *graph, const struct allowed *allowed)
@@ -181,8 +178,7 @@ enum berth_code claim_around(const struct claim_set *claims, const struct files 
     if (named > CLAIMS_NAMED)
         others = named - CLAIMS_NAMED;
     if (others > 0)
-        reasons_note(warnings, "left out: what %zu more claims cover (berth claims lists them)",
-                     others);
+        reasons_add(warnings, REASON_CLAIMS_LEFT_OUT, NO_SUBJECTS, NUMBERS((double)others));
     if (had_cpus && cpuset_is_empty(&allowed->cpus))
         return err_set(err, BERTH_NOTHING_ALLOWED,
                        "all cpus that are allowed are claimed (berth claims lists by whom; a claim "

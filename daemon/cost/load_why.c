@@ -248,12 +248,12 @@ static enum reason_code doubt_of_run(const struct asked *asked, size_t s)
     const struct limits_run *run = &asked->table->snap->derived.limits->run[s];
     double got = 0, expected = 0;
     if (run->predicted == NULL || run->is_reproduced)
-        return REASON_NOTE;
+        return REASON_CODES;
     struct common common = common_of(asked, set);
     bool is_part = common.count < set->flow_count;
     if (common.count <= common.in_runs ||
         (is_part && (common.count < 2 || is_explained_apart(asked, set, &common))))
-        return REASON_NOTE;
+        return REASON_CODES;
     for (size_t i = 0; i < set->flow_count; i++) {
         got += set->flow[i].bytes_per_s;
         expected += run->predicted[i];
@@ -302,7 +302,7 @@ static void warn_of_runs(const struct asked *asked)
     size_t runs = snap->sets != NULL ? snap->derived.limits->run_count : 0, named = 0;
     for (size_t s = 0; s < runs && named < RUNS_NAMED; s++) {
         enum reason_code code = doubt_of_run(asked, s);
-        if (code == REASON_NOTE)
+        if (code == REASON_CODES)
             continue;
         warn_of_run(asked, code, s);
         named++;

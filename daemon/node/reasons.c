@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,30 +200,4 @@ void reasons_add_about(struct reasons *reasons, enum reason_code code, const cha
         return;
     }
     reasons_add(reasons, code, SUBJECTS(subject), numbers);
-}
-
-void reasons_note(struct reasons *reasons, const char *format, ...)
-{
-    struct reason note = {.code = REASON_NOTE};
-    va_list args;
-    va_start(args, format);
-    vsnprintf(note.text, sizeof note.text, format, args);
-    va_end(args);
-    text_clean(note.text);
-    put(reasons, &note);
-}
-
-void reasons_note_task(struct reasons *reasons, size_t task, const char *text)
-{
-    for (size_t i = 0; i < reasons->count; i++) {
-        size_t first, more = 0;
-        char *line = reasons->item[i].text;
-        const char *rest = strstr(line, ": ");
-        if (rest == NULL || strcmp(rest + 2, text) != 0 ||
-            sscanf(line, "task %zu and %zu more", &first, &more) < 1)
-            continue;
-        snprintf(line, REASON_TEXT_SIZE, "task %zu and %zu more: %s", first, more + 1, text);
-        return;
-    }
-    reasons_note(reasons, "task %zu: %s", task, text);
 }

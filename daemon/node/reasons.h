@@ -70,13 +70,6 @@ void reasons_add_about(struct reasons *reasons, enum reason_code code, const cha
 /* Adds all of other. */
 void reasons_append(struct reasons *reasons, const struct reasons *other);
 
-/* Adds a sentence as REASON_NOTE. */
-void reasons_note(struct reasons *reasons, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Adds "task 3: text", or "task 3 and 2 more: text" when it holds for other tasks already. */
-void reasons_note_task(struct reasons *reasons, size_t task, const char *text);
-
 const char *reasons_code_name(enum reason_code code);
 
 /* Returns the name of number index of a code's row, into name; NULL when it has no such. */

@@ -38,7 +38,7 @@ static void a_full_list_ends_by_saying_so(void **state)
     (void)state;
     struct reasons reasons = {0};
     for (int i = 0; i < REASONS_MAX + 5; i++)
-        reasons_note(&reasons, "line %d", i);
+        reasons_add(&reasons, REASON_GPUS_CLAIMED, NO_SUBJECTS, NUMBERS((double)i));
     assert_int_equal(reasons.count, REASONS_MAX);
     assert_int_equal(reasons.item[REASONS_MAX - 1].code, REASON_MORE);
 }

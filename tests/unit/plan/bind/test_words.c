@@ -120,13 +120,17 @@ static void what_is_said_of_several_tasks_is_said_once(void **state)
 {
     (void)state;
     struct reasons warnings = {0};
-    for (size_t t = 3; t < 40; t++)
-        reasons_note_task(&warnings, t, "too far away");
-    reasons_note_task(&warnings, 4, "too small: in this case");
-    reasons_note(&warnings, "task 9 has: too far away");
-    assert_int_equal(warnings.count, 3);
-    assert_string_equal(warnings.item[0].text, "task 3 and 36 more: too far away");
-    assert_string_equal(warnings.item[1].text, "task 4: too small: in this case");
+    char name[32];
+    for (size_t t = 3; t < 40; t++) {
+        snprintf(name, sizeof name, "task %zu", t);
+        reasons_add_about(&warnings, REASON_CORES_AWAY, name, NUMBERS(8, 4, t == 39));
+    }
+    assert_int_equal(warnings.count, 2);
+    assert_true(warnings.item[0].subject_count == REASON_SUBJECTS_MAX &&
+                warnings.item[0].more == 36 - REASON_SUBJECTS_MAX);
+    assert_int_equal(
+        strncmp(warnings.item[0].text, "task 3, task 4, task 5 and 33 more: some cores", 46), 0);
+    assert_string_equal(warnings.item[1].subject[0], "task 39");
 }
 
 static void times_and_sizes_have_three_digits(void **state)
