@@ -25,7 +25,6 @@ struct exact {
     size_t *taken;                  /* by slot */
     size_t full;                    /* slots that have fullest */
     struct search_partial *partial; /* by berths placed */
-    uint64_t *renamings;            /* likewise: that keep all slots taken so far */
     double *load;
     double *rest_time, *rest_sum; /* by berths placed: of the flows that are not complete */
     bool is_for_time;
@@ -41,11 +40,10 @@ static bool begin(struct exact *exact)
     exact->slot = calloc(berths, sizeof *exact->slot);
     exact->taken = calloc(problem->slots, sizeof *exact->taken);
     exact->partial = calloc(berths + 1, sizeof *exact->partial);
-    exact->renamings = calloc(berths + 1, sizeof *exact->renamings);
     exact->load = calloc((berths + 1) * problem->resources + 1, sizeof *exact->load);
     exact->rest_time = calloc(2 * (berths + 1), sizeof *exact->rest_time);
     if (exact->slot == NULL || exact->taken == NULL || exact->partial == NULL ||
-        exact->renamings == NULL || exact->load == NULL || exact->rest_time == NULL)
+        exact->load == NULL || exact->rest_time == NULL)
         return false;
     exact->rest_sum = exact->rest_time + berths + 1;
     for (size_t b = 0; b <= berths; b++)
@@ -60,7 +58,6 @@ static bool begin(struct exact *exact)
         }
     }
     plan_search_work_begin(work, &exact->partial[0]);
-    exact->renamings[0] = UINT64_MAX;
     return true;
 }
 
@@ -69,7 +66,6 @@ static void end(struct exact *exact)
     free(exact->slot);
     free(exact->taken);
     free(exact->partial);
-    free(exact->renamings);
     free(exact->load);
     free(exact->rest_time);
 }
@@ -92,7 +88,11 @@ static bool is_free(const struct exact *exact, size_t berth, size_t slot)
         plan_search_work_in_unit(problem, exact->slot, task, (uint16_t)slot) >=
             problem->most[problem->unit[slot]])
         return false;
-    return slot >= SEARCH_EXACT_SLOTS || !(exact->renamings[berth] & exact->symmetry.lowers[slot]);
+    for (size_t other = 0; other < slot && slot < SEARCH_EXACT_SLOTS; other++)
+        if (exact->symmetry.twin[other] == exact->symmetry.twin[slot] && exact->taken[other] == 0 &&
+            exact->taken[slot] == 0)
+            return false;
+    return true;
 }
 
 /* Whether something better may follow once the berth has its slot. */
@@ -134,9 +134,6 @@ static void look(struct exact *exact, size_t berth)
         if (!is_open(exact, berth))
             continue;
         exact->full += ++exact->taken[slot] == work->fullest;
-        exact->renamings[berth + 1] =
-            exact->renamings[berth] &
-            (slot < SEARCH_EXACT_SLOTS ? exact->symmetry.keeps[slot] : UINT64_MAX);
         if (berth + 1 < work->berths) {
             look(exact, berth + 1);
         } else {
