@@ -84,9 +84,9 @@ static uint32_t fewer(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static double lower(double a, double b) { return isnan(a) || isnan(b) ? NAN : fmin(a, b); }
 static double between(double a, double b, double share) { return a + (b - a) * share; }
 
-static void doubt(struct memcores_value *value, enum memtime_doubt doubt, enum source source)
+static void doubt(struct memcores_value *value, enum reason_code doubt, enum source source)
 {
-    value->doubts |= 1u << doubt;
+    value->doubts |= MEMTIME_DOUBT(doubt);
     value->source = estimate_worse(value->source, source);
 }
 
@@ -131,7 +131,7 @@ static struct memcores_value rate_from(const struct memcores_access *access, pla
         return unknown;
     struct memcores_value found = of_value(above != NULL ? above : below);
     if (found.source == SOURCE_NOMINAL)
-        doubt(&found, MEMTIME_PEAK, SOURCE_NOMINAL);
+        doubt(&found, REASON_PEAK_RATE, SOURCE_NOMINAL);
     if (above != NULL && below != NULL && high > threads) {
         double share = (threads - low) / (high - low);
         found.value = between(below->value, above->value, share);
@@ -140,7 +140,7 @@ static struct memcores_value rate_from(const struct memcores_access *access, pla
         found.n = fewer(below->n, above->n);
         memtime_cite(access->basis, below);
     } else if (above != NULL && high > threads) {
-        doubt(&found, MEMTIME_ALL_CORES, SOURCE_NOMINAL);
+        doubt(&found, REASON_RATE_OF_MORE_CORES, SOURCE_NOMINAL);
     }
     memtime_cite(access->basis, above != NULL ? above : below);
     return found;
@@ -176,8 +176,8 @@ static struct memcores_value rate_over_links(const struct memcores_access *acces
                          is_write ? there : here, MOVE_KERNEL, &move))
         return unknown;
     memtime_cite_move(access->basis, access->snap->graph, &move);
-    return (struct memcores_value){move.bytes_per_s,   NAN, NAN, 0, SOURCE_NOMINAL,
-                                   1u << MEMTIME_LINKS};
+    return (struct memcores_value){
+        move.bytes_per_s, NAN, NAN, 0, SOURCE_NOMINAL, MEMTIME_DOUBT(REASON_ACCESS_BY_LINKS)};
 }
 
 /* The cores as several places of one kind, each with its share of the bytes. */
@@ -214,7 +214,7 @@ static struct memcores_value rate_of_parts(const struct memcores_access *access,
     /* The memory may give more than one place gets of it: high stays. */
     sum.value = fmin(sum.value, top);
     sum.low = lower(sum.low, top);
-    doubt(&sum, MEMTIME_SHARED, SOURCE_MEASURED);
+    doubt(&sum, REASON_SHARED_MEMORY, SOURCE_MEASURED);
     return sum;
 }
 
@@ -242,8 +242,8 @@ static struct memcores_value bound(const struct memcores_access *access, bool is
     if (most == NULL)
         return unknown;
     memtime_cite(access->basis, most);
-    return (struct memcores_value){most->value,       NAN, NAN, 0, SOURCE_LOWER_BOUND,
-                                   1u << MEMTIME_NEAR};
+    return (struct memcores_value){
+        most->value, NAN, NAN, 0, SOURCE_LOWER_BOUND, MEMTIME_DOUBT(REASON_RATE_OF_NEAR_CORES)};
 }
 
 static struct memcores_value rate_of_places(const struct memcores_access *access, bool is_write)
@@ -266,7 +266,7 @@ struct memcores_value memcores_rate(const struct memcores_access *access, bool i
     /* A published figure of memory that is a gpu's as well is that memory's peak. */
     if (!isnan(rate.value) && isnan(rate.low) &&
         memkind_one_of(access->node, access->memory) != PLACE_NONE)
-        doubt(&rate, MEMTIME_PEAK, SOURCE_NOMINAL);
+        doubt(&rate, REASON_PEAK_RATE, SOURCE_NOMINAL);
     return isnan(rate.value) ? bound(access, is_write) : rate;
 }
 
@@ -354,7 +354,7 @@ static struct memtime at_least_one_access(const struct memcores_access *access, 
     }
     access->basis->evidence->count = evidence;
     if (isnan(latency.value) && time.time_ns < ACCESS_NS)
-        return memtime_doubted(time, MEMTIME_START, SOURCE_NOMINAL);
+        return memtime_doubted(time, REASON_START_NOT_COUNTED, SOURCE_NOMINAL);
     return time;
 }
 
@@ -383,11 +383,11 @@ struct memtime memcores_random(const struct memcores_access *access, double read
     double loads = ceil((read_bytes + write_bytes) / MEMCORES_LINE_BYTES / access->who->cores);
     struct memcores_value latency = memcores_latency(access, access->span);
     if (isnan(latency.value))
-        return memtime_doubted(memcores_stream(access, read_bytes, write_bytes), MEMTIME_AS_STREAM,
-                               SOURCE_LOWER_BOUND);
+        return memtime_doubted(memcores_stream(access, read_bytes, write_bytes),
+                               REASON_RANDOM_AS_STREAM, SOURCE_LOWER_BOUND);
     struct memtime time = memtime_of(loads * latency.value, loads * latency.low,
                                      loads * latency.high, latency.n, 0, 1);
     /* a stated latency is no bound of accesses one after the other */
     time.source = latency.source < SOURCE_PUBLISHED ? latency.source : SOURCE_PUBLISHED;
-    return memtime_doubted(time, MEMTIME_IN_FLIGHT, SOURCE_SIMILAR_PAIR);
+    return memtime_doubted(time, REASON_RANDOM_IN_FLIGHT, SOURCE_SIMILAR_PAIR);
 }

@@ -64,7 +64,7 @@ struct memcores_value {
     double low, high;
     uint32_t n; /* the fewest repetitions of the values that it is from; 0 unknown */
     enum source source;
-    unsigned doubts; /* as of struct memtime */
+    memtime_doubts doubts;
 };
 
 struct memcores_value memcores_rate(const struct memcores_access *access, bool is_write);

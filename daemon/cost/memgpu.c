@@ -229,10 +229,10 @@ static struct memtime by_rate(const struct memgpu *at, enum metric metric, const
     time.above += off * off;
     if (start.ns > 0)
         return rounds * start.ns > POLICY_SAME * time_ns
-                   ? memtime_doubted(time, MEMTIME_SIMILAR, SOURCE_SIMILAR_PAIR)
+                   ? memtime_doubted(time, REASON_SIMILAR_ACCESS, SOURCE_SIMILAR_PAIR)
                    : time;
     return fmin(bytes, at->span) < MOVE_LARGE_BYTES
-               ? memtime_doubted(time, MEMTIME_START, SOURCE_NOMINAL)
+               ? memtime_doubted(time, REASON_START_NOT_COUNTED, SOURCE_NOMINAL)
                : time;
 }
 
@@ -262,7 +262,7 @@ static struct memtime by_value(const struct memgpu *at, const struct rate *rate,
         time.below = time.above = NAN; /* the interval is another's */
     memtime_cite(at->basis, v);
     if (!rate->is_exact)
-        time = memtime_doubted(time, MEMTIME_SIMILAR, rate->source);
+        time = memtime_doubted(time, REASON_SIMILAR_ACCESS, rate->source);
     time.source = estimate_worse(time.source, rate->source);
     return time;
 }
@@ -286,14 +286,14 @@ static struct memtime by_links(const struct memgpu *at, bool is_write, double by
         there.place.memory = nearest;
         struct memtime near = stream(&there, is_write, bytes);
         if (near.time_ns >= time_ns)
-            return memtime_doubted(near, MEMTIME_LINKS, SOURCE_NOMINAL);
+            return memtime_doubted(near, REASON_ACCESS_BY_LINKS, SOURCE_NOMINAL);
         at->basis->evidence->count = evidence;
     }
     memtime_cite_move(at->basis, at->snap->graph, &move);
-    struct memtime time =
-        memtime_doubted(memtime_bare(time_ns, SOURCE_NOMINAL), MEMTIME_LINKS, SOURCE_NOMINAL);
+    struct memtime time = memtime_doubted(memtime_bare(time_ns, SOURCE_NOMINAL),
+                                          REASON_ACCESS_BY_LINKS, SOURCE_NOMINAL);
     return fmin(bytes, at->span) < MOVE_LARGE_BYTES
-               ? memtime_doubted(time, MEMTIME_START, SOURCE_NOMINAL)
+               ? memtime_doubted(time, REASON_START_NOT_COUNTED, SOURCE_NOMINAL)
                : time;
 }
 
@@ -342,10 +342,10 @@ static struct memtime stream_from_first(const struct memgpu *at, bool is_write, 
         memtime_cite(at->basis, touch);
         if (!is_moving(at) && touch->from != at->place.memory && touch->to != at->place.memory) {
             first.below = first.above = NAN; /* the interval is another memory's */
-            first = memtime_doubted(first, MEMTIME_SIMILAR, SOURCE_SIMILAR_PAIR);
+            first = memtime_doubted(first, REASON_SIMILAR_ACCESS, SOURCE_SIMILAR_PAIR);
         }
     } else if (is_moving(at)) {
-        first = memtime_doubted(first, MEMTIME_MIGRATION, SOURCE_LOWER_BOUND);
+        first = memtime_doubted(first, REASON_MIGRATION_NOT_COUNTED, SOURCE_LOWER_BOUND);
     }
     return bytes > 0 ? memtime_sum(stream(at, is_write, bytes), first) : first;
 }
@@ -379,13 +379,13 @@ struct memtime memgpu_random(const struct memgpu *at, double bytes)
     if (isnan(time.time_ns))
         return time;
     if (own.value == NULL || near == NULL || far == NULL || !(far->value > 0))
-        return memtime_doubted(time, MEMTIME_AS_STREAM, SOURCE_LOWER_BOUND);
+        return memtime_doubted(time, REASON_RANDOM_AS_STREAM, SOURCE_LOWER_BOUND);
     memtime_cite(at->basis, far);
     memtime_cite(at->basis, near);
     memtime_cite(at->basis, own.value);
     /* latency times rate is in flight in its own memory: as much each latency there */
     time.time_ns = fmax(time.time_ns, bytes / own.value->value * 1e9 * (far->value / near->value));
-    return memtime_doubted(time, MEMTIME_IN_FLIGHT,
+    return memtime_doubted(time, REASON_RANDOM_IN_FLIGHT,
                            estimate_worse(SOURCE_SIMILAR_PAIR, own.source));
 }
 

@@ -39,9 +39,9 @@ struct memtime memtime_sum(struct memtime a, struct memtime b)
                             estimate_worse(a.source, b.source), a.doubts | b.doubts};
 }
 
-struct memtime memtime_doubted(struct memtime time, enum memtime_doubt doubt, enum source source)
+struct memtime memtime_doubted(struct memtime time, enum reason_code doubt, enum source source)
 {
-    time.doubts |= 1u << doubt;
+    time.doubts |= MEMTIME_DOUBT(doubt);
     time.source = estimate_worse(time.source, source);
     return time;
 }
@@ -61,25 +61,12 @@ struct estimate memtime_estimate(const struct memtime *time)
     return estimate;
 }
 
-void memtime_warn(unsigned doubts, const char *memory, struct reasons *warnings)
+void memtime_warn(memtime_doubts doubts, const char *memory, struct reasons *warnings)
 {
-    static const enum reason_code code[MEMTIME_DOUBTS] = {
-        [MEMTIME_SIMILAR] = REASON_SIMILAR_ACCESS,
-        [MEMTIME_LINKS] = REASON_ACCESS_BY_LINKS,
-        [MEMTIME_ALL_CORES] = REASON_RATE_OF_MORE_CORES,
-        [MEMTIME_PEAK] = REASON_PEAK_RATE,
-        [MEMTIME_SHARED] = REASON_SHARED_MEMORY,
-        [MEMTIME_NEAR] = REASON_RATE_OF_NEAR_CORES,
-        [MEMTIME_IN_FLIGHT] = REASON_RANDOM_IN_FLIGHT,
-        [MEMTIME_AS_STREAM] = REASON_RANDOM_AS_STREAM,
-        [MEMTIME_MIGRATION] = REASON_MIGRATION_NOT_COUNTED,
-        [MEMTIME_SEVERAL] = REASON_MANAGED_BY_SEVERAL,
-        [MEMTIME_START] = REASON_START_NOT_COUNTED,
-        [MEMTIME_SETUP] = REASON_SETUP_NOT_COUNTED,
-        [MEMTIME_ONE_THREAD] = REASON_TOUCHED_BY_ONE_THREAD};
-    for (size_t i = 0; i < MEMTIME_DOUBTS; i++)
-        if ((doubts & 1u << i) != 0)
-            reasons_add_about(warnings, code[i], memory, NO_NUMBERS);
+    for (enum reason_code code = REASON_SIMILAR_ACCESS; code <= REASON_TOUCHED_BY_ONE_THREAD;
+         code++)
+        if ((doubts & MEMTIME_DOUBT(code)) != 0)
+            reasons_add_about(warnings, code, memory, NO_NUMBERS);
 }
 
 void memtime_cite(struct memtime_basis *basis, const struct value *value)

@@ -11,30 +11,17 @@
 #include "cost/move.h"
 #include "node/reasons.h"
 
-/* Doubts: an answer warns of each once, with the memories that it is about. */
-enum memtime_doubt {
-    MEMTIME_SIMILAR,   /* a similar access, its start-up or the other direction stands for it */
-    MEMTIME_LINKS,     /* the rate of links to the memory stands for it */
-    MEMTIME_ALL_CORES, /* the rate of more cores stands for some of them, who get no more */
-    MEMTIME_PEAK,      /* the stated peak of a memory, which no cores reach */
-    MEMTIME_SHARED,    /* how cores of several places share the memory was not measured */
-    MEMTIME_NEAR,      /* the rate of cores next to the memory bounds it */
-    MEMTIME_IN_FLIGHT, /* how many random accesses are in flight was not measured */
-    MEMTIME_AS_STREAM, /* random accesses count as a stream, which is faster */
-    MEMTIME_MIGRATION, /* moving managed memory is not counted */
-    MEMTIME_SEVERAL,   /* the cost of several gpus for managed memory is not known */
-    MEMTIME_START,     /* the start of a kernel, or one access, is not counted */
-    MEMTIME_SETUP,     /* getting the memory is not counted */
-    MEMTIME_ONE_THREAD /* first touch was measured with one thread */
-};
-#define MEMTIME_DOUBTS (MEMTIME_ONE_THREAD + 1)
+/* A set of doubts about a time: the codes of reasons from SIMILAR_ACCESS to TOUCHED_BY_ONE_THREAD.
+ */
+typedef unsigned memtime_doubts;
+#define MEMTIME_DOUBT(code) (1u << ((code)-REASON_SIMILAR_ACCESS))
 
 struct memtime {
     double time_ns; /* NAN: nothing known predicts it */
     /* the squares of how much less and more one more repetition may take; NAN unknown */
     double below, above;
     enum source source;
-    unsigned doubts; /* bits 1 << enum memtime_doubt */
+    memtime_doubts doubts;
 };
 
 /* Nothing is known. */
@@ -55,14 +42,14 @@ struct memtime memtime_within(double time_ns, double spread);
 struct memtime memtime_sum(struct memtime a, struct memtime b);
 
 /* The same with one more doubt, and a source that is at least so doubtful. */
-struct memtime memtime_doubted(struct memtime time, enum memtime_doubt doubt, enum source source);
+struct memtime memtime_doubted(struct memtime time, enum reason_code doubt, enum source source);
 
 /* Of one more repetition. By numbers that are nominal, or a lower bound, it takes at least so long:
  * low_ns is time_ns, high_ns NAN. */
 struct estimate memtime_estimate(const struct memtime *time);
 
 /* Adds a warning for each doubt about a memory of that name. */
-void memtime_warn(unsigned doubts, const char *memory, struct reasons *warnings);
+void memtime_warn(memtime_doubts doubts, const char *memory, struct reasons *warnings);
 
 /* Collects the values that a time rests on, from start on. */
 struct memtime_basis {

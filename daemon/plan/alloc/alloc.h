@@ -54,7 +54,7 @@ struct alloc_option {
     bool is_unsure;             /* some users may not reach it: no prediction */
     const struct memtime *part; /* of the answer: of each access, then ALLOC_MORE_PARTS */
     struct estimate predicted;  /* of one more time */
-    unsigned doubts;            /* of predicted, bits 1 << enum memtime_doubt */
+    memtime_doubts doubts;      /* of predicted */
     /* decides the order, also without a prediction; NAN nothing is known */
     double order_ns;
     enum source order_source;

@@ -22,7 +22,7 @@ static void warn_of_option(struct alloc_work *work, const struct alloc_option *o
         memtime_warn(option->doubts, memory, warnings);
     else if (isnan(option->order_ns))
         reasons_add_about(warnings, REASON_BY_DISTANCE, memory, NO_NUMBERS);
-    else if ((option->doubts & 1u << MEMTIME_START) != 0)
+    else if ((option->doubts & MEMTIME_DOUBT(REASON_START_NOT_COUNTED)) != 0)
         reasons_add_about(warnings, REASON_TOO_FEW_BYTES, memory, NO_NUMBERS);
     else
         reasons_add_about(warnings, REASON_OWN_MEMORY, memory, NO_NUMBERS);

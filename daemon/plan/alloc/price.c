@@ -47,7 +47,8 @@ static struct memtime time_of_gpu(const struct alloc_work *work, const struct al
         at.place = (struct memkind_place){at.gpu, MEMKIND_DEVICE, at.gpu};
     struct memtime time = user->random ? memgpu_random(&at, user->read_bytes + user->write_bytes)
                                        : memgpu_stream(&at, user->read_bytes, user->write_bytes);
-    return are_several ? memtime_doubted(time, MEMTIME_SEVERAL, SOURCE_LOWER_BOUND) : time;
+    return are_several ? memtime_doubted(time, REASON_MANAGED_BY_SEVERAL, SOURCE_LOWER_BOUND)
+                       : time;
 }
 
 /* Cores access managed memory of a gpu once it is the host's again. */
@@ -105,15 +106,15 @@ static struct memtime time_of_setup(const struct alloc_work *work,
         return time;
     const struct value *v = rate_of_setup(work, &option->place, &source);
     if (v == NULL)
-        return memtime_doubted(time, MEMTIME_SETUP, SOURCE_MEASURED);
+        return memtime_doubted(time, REASON_SETUP_NOT_COUNTED, SOURCE_MEASURED);
     double ns = (double)work->request->bytes * 1e9;
     time = memtime_of(ns / v->value, ns / v->high, ns / v->low, v->n, 0, 1);
     memtime_cite(basis, v);
     if (source == SOURCE_SIMILAR_PAIR)
-        time = memtime_doubted(time, MEMTIME_SIMILAR, source);
+        time = memtime_doubted(time, REASON_SIMILAR_ACCESS, source);
     for (size_t i = 0; i < work->user_count; i++)
         if (work->user[i].cores.cores > 1)
-            time = memtime_doubted(time, MEMTIME_ONE_THREAD, SOURCE_MEASURED);
+            time = memtime_doubted(time, REASON_TOUCHED_BY_ONE_THREAD, SOURCE_MEASURED);
     return time;
 }
 
@@ -131,8 +132,9 @@ static struct memtime time_of_return(const struct alloc_work *work,
         return none;
     struct memgpu at = access_by(work, option, option->place.gpu, basis);
     struct memtime back = memgpu_return(&at, fmin(touched, at.span));
-    return isnan(back.time_ns) ? memtime_doubted(none, MEMTIME_MIGRATION, SOURCE_LOWER_BOUND)
-                               : back;
+    return isnan(back.time_ns)
+               ? memtime_doubted(none, REASON_MIGRATION_NOT_COUNTED, SOURCE_LOWER_BOUND)
+               : back;
 }
 
 /* ---- options ---- */
@@ -185,7 +187,8 @@ static bool price(struct alloc_work *work, struct alloc_option *option, struct m
     option->order_source = total.source;
     option->doubts = total.doubts;
     option->predicted = memtime_estimate(&total);
-    if ((total.doubts & 1u << MEMTIME_START) != 0 && total.time_ns < TOO_SHORT_NS)
+    if ((total.doubts & MEMTIME_DOUBT(REASON_START_NOT_COUNTED)) != 0 &&
+        total.time_ns < TOO_SHORT_NS)
         option->predicted = (struct estimate){NAN, NAN, NAN, total.source, NULL};
     option->why = basis.start;
     if (isnan(option->predicted.time_ns))

@@ -161,9 +161,9 @@ static inline const struct reason *reason_of(const struct fixture *f, enum reaso
     return NULL;
 }
 
-static inline bool doubts(const struct alloc_option *option, enum memtime_doubt doubt)
+static inline bool doubts(const struct alloc_option *option, enum reason_code doubt)
 {
-    return (option->doubts & 1u << doubt) != 0;
+    return (option->doubts & MEMTIME_DOUBT(doubt)) != 0;
 }
 
 static inline bool is_at_least(const struct alloc_option *option)

@@ -8,7 +8,7 @@ static size_t rank_of(const struct fixture *f, enum memkind kind, place_id memor
 }
 
 static void assert_floor(const struct fixture *f, enum memkind kind, place_id memory,
-                         enum memtime_doubt doubt, double time_ns)
+                         enum reason_code doubt, double time_ns)
 {
     const struct alloc_option *found = option(f, kind, memory);
     assert_non_null(found);
@@ -27,15 +27,15 @@ static void a_latency_that_nobody_knows(void **state)
     measured(&f, METRIC_MEMORY_BANDWIDTH, f.numa[0], f.numa[0], "", 200 * GB);
     struct alloc_access access = {.by = f.gpu[0], .reads_bytes = GIB, .random = true};
     assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 1, &access), BERTH_OK);
-    assert_floor(&f, MEMKIND_DEVICE, f.gpu[0], MEMTIME_AS_STREAM, GIB / 4000.0);
-    assert_floor(&f, MEMKIND_DEVICE, f.gpu[1], MEMTIME_AS_STREAM, GIB / 300.0);
+    assert_floor(&f, MEMKIND_DEVICE, f.gpu[0], REASON_RANDOM_AS_STREAM, GIB / 4000.0);
+    assert_floor(&f, MEMKIND_DEVICE, f.gpu[1], REASON_RANDOM_AS_STREAM, GIB / 300.0);
     assert_int_equal(rank_of(&f, MEMKIND_DEVICE, f.gpu[0]), 0);
     assert_true(warned(&f, REASON_RANDOM_AS_STREAM, "gpu0") &&
                 warned(&f, REASON_RANDOM_AS_STREAM, "gpu1"));
     assert_null(reason_of(&f, REASON_OPTION_TAKES));
     access.by = f.numa[0];
     assert_int_equal(ask(&f, 1u << MEMKIND_SYSTEM, 1, &access), BERTH_OK);
-    assert_floor(&f, MEMKIND_SYSTEM, f.numa[0], MEMTIME_AS_STREAM, GIB / 200.0);
+    assert_floor(&f, MEMKIND_SYSTEM, f.numa[0], REASON_RANDOM_AS_STREAM, GIB / 200.0);
     end(&f);
 }
 
@@ -110,7 +110,7 @@ static void what_is_predicted_goes_first(void **state)
     assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, numa[1]);
     assert_true(!is_at_least(&f.answer.option[0]) && f.answer.option[0].predicted.time_ns > 1e9);
-    assert_floor(&f, MEMKIND_SYSTEM, numa[0], MEMTIME_AS_STREAM, GIB / 200.0);
+    assert_floor(&f, MEMKIND_SYSTEM, numa[0], REASON_RANDOM_AS_STREAM, GIB / 200.0);
     end(&f);
 }
 
@@ -122,7 +122,7 @@ static void moving_that_nobody_measured(void **state)
     struct fixture f = begin(DISCRETE);
     all_known(&f, 50, 40);
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], 8 * GIB), BERTH_OK);
-    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], MEMTIME_MIGRATION, 8 * GIB / 4000.0);
+    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], REASON_MIGRATION_NOT_COUNTED, 8 * GIB / 4000.0);
     assert_true(rank_of(&f, MEMKIND_MANAGED, f.gpu[0]) > rank_of(&f, MEMKIND_PINNED, f.numa[1]));
     assert_true(warned(&f, REASON_MIGRATION_NOT_COUNTED, "gpu0"));
     /* there is known, back is not */
@@ -136,7 +136,7 @@ static void moving_that_nobody_measured(void **state)
     struct alloc_access with_cores[] = {{.by = f.gpu[0], .reads_bytes = 8 * GIB},
                                         {.by = f.numa[0], .reads_bytes = GIB}};
     assert_int_equal(ask(&f, 0, 2, with_cores), BERTH_OK);
-    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], MEMTIME_MIGRATION,
+    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], REASON_MIGRATION_NOT_COUNTED,
                  GIB / 10.0 + 7 * GIB / 4000.0 + GIB / 200.0);
     end(&f);
 }
@@ -150,7 +150,7 @@ static void memory_that_several_gpus_touch(void **state)
                                   {.by = f.gpu[1], .writes_bytes = GIB}};
     assert_int_equal(ask(&f, 0, 2, both), BERTH_OK);
     for (int g = 0; g < 2; g++)
-        assert_floor(&f, MEMKIND_MANAGED, f.gpu[g], MEMTIME_SEVERAL,
+        assert_floor(&f, MEMKIND_MANAGED, f.gpu[g], REASON_MANAGED_BY_SEVERAL,
                      8 * GIB / 4000.0 + GIB / 3000.0);
     assert_false(is_at_least(&f.answer.option[0]));
     assert_true(warned(&f, REASON_MANAGED_BY_SEVERAL, "gpu0") &&
@@ -180,7 +180,8 @@ static void bounds_that_lack_a_part_go_behind_those_of_few_cores(void **state)
     const struct alloc_option *its = f.answer.option;
     assert_true(its[near].predicted.source == SOURCE_NOMINAL && is_at_least(&its[near]) &&
                 its[far].predicted.source == SOURCE_NOMINAL && is_at_least(&its[far]));
-    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], MEMTIME_MIGRATION, 8 * GIB / 4000.0 + GIB / 200.0);
+    assert_floor(&f, MEMKIND_MANAGED, f.gpu[0], REASON_MIGRATION_NOT_COUNTED,
+                 8 * GIB / 4000.0 + GIB / 200.0);
     assert_true(its[moves].predicted.time_ns < its[near].predicted.time_ns &&
                 its[near].predicted.time_ns < its[far].predicted.time_ns);
     assert_true(near == 0 && near < far && far < moves);
@@ -222,7 +223,7 @@ static void a_gpus_own_memory_goes_before_bounds(void **state)
     assert_int_equal(ask(&f, 1u << MEMKIND_DEVICE, 1, &access), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.gpu[0]);
     assert_true(isnan(f.answer.option[0].predicted.time_ns));
-    assert_floor(&f, MEMKIND_DEVICE, f.gpu[1], MEMTIME_AS_STREAM, GIB / 300.0);
+    assert_floor(&f, MEMKIND_DEVICE, f.gpu[1], REASON_RANDOM_AS_STREAM, GIB / 300.0);
     end(&f);
 }
 

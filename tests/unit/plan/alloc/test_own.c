@@ -72,7 +72,7 @@ static void a_published_copy_engine_is_no_kernel(void **state)
         assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
         assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]),
                     4 * GIB / (was_measured ? 50.0 : 0.83 * 200));
-        assert_int_equal(doubts(option(&f, MEMKIND_DEVICE, f.gpu[1]), MEMTIME_SIMILAR),
+        assert_int_equal(doubts(option(&f, MEMKIND_DEVICE, f.gpu[1]), REASON_SIMILAR_ACCESS),
                          was_measured);
         end(&f);
     }
@@ -95,7 +95,7 @@ static void cores_use_the_links_of_their_gpus(void **state)
         assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / (linked ? 0.83 * 128 : 1000.0));
         const struct alloc_option *other = option(&f, MEMKIND_SYSTEM, f.numa[0]);
         assert_int_equal(other->predicted.source, linked ? SOURCE_NOMINAL : SOURCE_LOWER_BOUND);
-        assert_int_equal(doubts(other, MEMTIME_LINKS), linked);
+        assert_int_equal(doubts(other, REASON_ACCESS_BY_LINKS), linked);
         /* half of it from each */
         struct alloc_access access = {.by = PLACE_NONE, .reads_bytes = GIB};
         assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
