@@ -174,7 +174,7 @@ def a_recorded_node_is_drawn_and_planned_for():
     assert status == 64 and "1 EiB" in err, (status, err)
     assert berth("--node", NODE, "alloc", "1G")[0] == 0
     out = " ".join(berth("--node", NODE, "route", "gpu0", "gpu1", "1G")[1].split())
-    assert " 1.00 21.5 ms (not all measured) copy engine" in out and "0.33 at least 7.16 ms (not all measured) kernel" in out and "by kernel: it counts with what such links reach of what they are said to carry" in out and "worth measuring: berth probe gpu_gpu_kernel" in out, out
+    assert " 1.00 21.5 ms (not all measured) copy engine" in out and "0.33 at least 7.16 ms (not all measured) kernel" in out and "by kernel: it counts with the stated rate of the links and the efficiency of such" in out and "worth measuring: berth probe gpu_gpu_kernel" in out, out
     status, out, _ = berth("--node", NODE, "route", "gpu0", "gpu1", "1G", "--overlap")
     assert status == 0 and "21.5 ms" in out and "50 GB/s, published" in out and "already" in out and "copy engine via gpu" in out and "from published facts" in out, out
     for gpus in ("1-7", "0-7"):

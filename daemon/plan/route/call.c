@@ -131,7 +131,7 @@ static bool has_stream(const struct route_option *option, size_t part, size_t ho
     return false;
 }
 
-/* What the times of several pieces count: hops that wait for each other on the device, and not for
+/* Adds the conditions of times in pieces: hops wait for each other on the device, and not for
  * the caller. */
 static void put_pieces(struct writer *writer, const struct route_option *option)
 {

@@ -55,9 +55,9 @@ enum berth_code contention_begin(struct route_work *work, struct berth_err *err)
     return code;
 }
 
-/* ---- what slows an option ---- */
+/* ---- slowdown of an option ---- */
 
-/* An option's flows: its hops, what goes back over them, the concurrent transfers. */
+/* Flows: the hops of an option, the same hops back, the concurrent transfers. */
 struct flows {
     struct step_flow flow[STEP_FLOWS_MAX];
     struct move alone[2 * HOPS]; /* no faster than the slowest hop of the part */
@@ -67,8 +67,8 @@ struct flows {
     double launch_ns; /* the concurrent transfers are there when the option is begun */
 };
 
-/* In one piece a hop begins when the one before has ended, unless as much comes back, of which the
- * last hop is the first. */
+/* In one piece a hop begins when the one before has ended, but not where both directions move: the
+ * last hop is the first one back. */
 static void make_flows(const struct route_work *work, const struct route_option *option,
                        struct flows *ret)
 {
@@ -105,9 +105,8 @@ static void make_flows(const struct route_work *work, const struct route_option 
             .move = &work->concurrent[i], .bytes = (double)work->request.concurrent[i].bytes};
 }
 
-/* How many times as long a hop takes beside the concurrent transfers over the same lane, which
- * carries what was seen to go over it: all that goes over it, its fair share, or what others leave.
- */
+/* Slowdown beside the concurrent transfers over the same lane, whose rate is the highest seen
+ * there: the hop gets its part of all bytes, its fair share, or the rest. */
 static double slower_by_lane(const struct route_work *work, const struct step_flow *flow,
                              size_t lane)
 {
@@ -180,8 +179,7 @@ static void take(const struct route_work *work, const struct flows *flows,
         }
 }
 
-/* Where just these transfers of a kind were measured together they get what they got then, whatever
- * else says of what they share. */
+/* Applies the run of just these transfers of a kind: they get no more than there. */
 static void take_run(const struct route_work *work, struct route_option *option)
 {
     if (work->request.concurrent_count > 0 || work->request.both)

@@ -1,7 +1,7 @@
 /**
- * How much slower the hops of an option of Route are than alone: they move at once, beside the
+ * Slowdown of the hops of an option of Route: they move at once, beside the
  * concurrent transfers of the request and, where both directions are asked for, beside as many
- * bytes that come back. One simulator (cost/step.h) says what each gets. Pure; any thread.
+ * bytes that come back. One simulator (cost/step.h) gives their times. Pure; any thread.
  */
 #pragma once
 #include "plan/route/work.h"

@@ -21,7 +21,7 @@ static const char *name_of(const struct route_work *work, place_id id)
 
 /* ---- evidence ---- */
 
-/* How many flows of a run use what was found, and what they got together. */
+/* Flows of a run that use a limit, with their total rate. */
 struct users {
     const struct set *set; /* NULL none */
     size_t own, count;     /* own: hops of the option */
@@ -39,7 +39,7 @@ static size_t own_flows(const struct route_option *option, const struct set *set
     return own;
 }
 
-/* The run that shows what slows the option: with the most of its transfers, and few others. */
+/* Finds the run that shows the limit of the option: the one with most of its transfers. */
 static struct users find_users(const struct route_work *work, const struct route_option *option)
 {
     const struct limits *limits = work->snap->derived.limits;
@@ -101,13 +101,13 @@ static const char *by_name(enum move_by by) { return by == MOVE_KERNEL ? "kernel
 static const char *rate_source(const struct move *hop)
 {
     return hop->rate != NULL           ? value_source_name(hop->rate->source)
-           : plan_move_is_own(hop)     ? "half of what that memory streams"
-           : plan_move_is_back(hop)    ? "what the other direction gets"
-           : plan_move_is_engines(hop) ? "where such copy engines are published to stop"
+           : plan_move_is_own(hop)     ? "half of the rate of that memory"
+           : plan_move_is_back(hop)    ? "the rate of the other direction"
+           : plan_move_is_engines(hop) ? "the published limit of such copy engines"
            : plan_move_is_bounded(hop) ? "a published bound of such accesses"
-           : hop->most != NULL         ? "the most that is known at either end"
-           : hop->reach != NULL        ? "what such links reach of what they are said to carry"
-                                       : "what the links are said to carry at best";
+           : hop->most != NULL         ? "the highest rate at either end"
+           : hop->reach != NULL        ? "the stated rate of the links and the efficiency of such"
+                                       : "the stated rate of the links";
 }
 
 static void warn_of_hop(const struct route_work *work, const struct route_option *option,
@@ -175,8 +175,8 @@ static void warn(const struct route_work *work)
                     &answer->warnings);
 }
 
-/* Where kernels are not wanted: what that costs. What it rests on is added to the first option,
- * which was cited last. */
+/* Warns of the price of overlap. Its evidence is added to the first option, which was cited last.
+ */
 static enum berth_code warn_of_overlap(struct route_work *work, struct berth_err *err)
 {
     place_id from = work->request.from, to = work->request.to;
@@ -191,7 +191,7 @@ static enum berth_code warn_of_overlap(struct route_work *work, struct berth_err
     reasons_add(&work->answer->warnings, REASON_ENGINES_STOP,
                 SUBJECTS(name_of(work, from), name_of(work, to), rate_source(&kernel)),
                 NUMBERS(engine->move.bytes_per_s, kernel.bytes_per_s));
-    kernel.call = NULL; /* its rate is what is given */
+    kernel.call = NULL; /* only the rate is told */
     enum berth_code code = plan_move_cite(work->graph, &kernel, evidence, first->why, err);
     if (code == BERTH_OK && !evidence_add(evidence, first->why, engine->move.rate))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");

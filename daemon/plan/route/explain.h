@@ -5,8 +5,8 @@
 #pragma once
 #include "plan/route/work.h"
 
-/* Cites what each option rests on, the first one last. NO_MEMORY. */
+/* Adds the evidence of each option, the first one last. NO_MEMORY. */
 enum berth_code explain_cite(struct route_work *work, struct berth_err *err);
 
-/* NO_MEMORY: of what is cited with them. */
+/* NO_MEMORY. */
 enum berth_code explain_answer(struct route_work *work, struct berth_err *err);

@@ -10,7 +10,7 @@
 
 #define SPLIT_PATHS 48 /* by one mechanism, at most 63; the shortest ones are split over */
 #define LOOKED      48 /* sets of one kind that are priced */
-#define SIMULATED   32 /* of these, with what they share */
+#define SIMULATED   32 /* of these, with the limits that they share */
 
 /* Paths to be taken at once, and about how long they take alone. */
 struct candidate {
@@ -50,7 +50,7 @@ static void add(struct search *search, const struct path *const *path, size_t co
 
 /* ---- the best of a kind ---- */
 
-/* Prices a candidate with what it shares. False: it may be left out. */
+/* Prices a candidate with its slowdown. False: it may be left out. */
 static bool price(struct search *search, const struct candidate *candidate, double lead_ns,
                   double any_ns, struct route_option *ret)
 {
@@ -77,7 +77,7 @@ static bool price(struct search *search, const struct candidate *candidate, doub
     return true;
 }
 
-/* Of the candidates that take less than limit_ns: the fastest that may lead, and the fastest. */
+/* Keeps the fastest candidate that may lead, and the fastest, if they take less than limit_ns. */
 static void keep_best(struct search *search, double limit_ns)
 {
     struct route_answer *answer = search->work->answer;
@@ -101,7 +101,7 @@ static void keep_best(struct search *search, double limit_ns)
             answer->option[answer->count++] = best[k];
 }
 
-/* ---- what there is ---- */
+/* ---- kinds of options ---- */
 
 static double best_ns(const struct search *search)
 {
@@ -118,8 +118,8 @@ struct splits {
     size_t count;
 };
 
-/* All sets of count paths of which each two can be taken at once; others: bits of those that may
- * follow the chosen ones. */
+/* Adds all sets of count paths, each two of which can be used at once; others: bits of those that
+ * may follow the chosen ones. */
 static void add_sets(struct search *search, const struct splits *splits, uint64_t others,
                      const struct path **chosen, size_t chosen_count, size_t count)
 {

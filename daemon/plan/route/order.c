@@ -11,16 +11,14 @@
 
 #define METRICS_MAX 4
 
-/* ---- what an option rests on ---- */
+/* ---- sources ---- */
 
 static enum source source_of(const struct move *move)
 {
     if (move->rate != NULL)
-        return move->rate->source == VALUE_MEASURED    ? SOURCE_MEASURED
-               : move->rate->source == VALUE_PUBLISHED ? SOURCE_PUBLISHED
-                                                       : SOURCE_NOMINAL;
+        return estimate_source(move->rate);
     if (plan_move_is_back(move))
-        return move->most->source == VALUE_MEASURED ? SOURCE_REVERSE_DIRECTION : SOURCE_PUBLISHED;
+        return estimate_worse(SOURCE_REVERSE_DIRECTION, estimate_source(move->most));
     return plan_move_is_engines(move) ? SOURCE_PUBLISHED : SOURCE_NOMINAL;
 }
 
@@ -36,7 +34,7 @@ static bool has_flow(const struct set *set, place_id from, place_id to, const ch
     return false;
 }
 
-/* What more than two transfers with the host get while as many bytes come back. */
+/* True for more than two transfers with the host, while as many bytes come back. */
 static bool needs_back(const struct route_work *work, const struct order_group *group)
 {
     return work->request.both && group->count > 2 &&
@@ -81,7 +79,7 @@ static enum metric run_metric(unsigned kind)
                                           : METRIC_GPU_GPU_KERNEL_CONCURRENT;
 }
 
-/* Both go from one gpu to the host, or from the host to one gpu. */
+/* True when both go from one gpu to the host, or from the host to one gpu. */
 static bool share_host_link(const struct graph *graph, const struct move *a, const struct move *b)
 {
     bool a_in = graph_place(graph, a->from)->kind != PLACE_GPU,
@@ -97,8 +95,8 @@ static void add_hop(struct order_group *group, const struct move *hop, double bu
     group->busy += busy;
 }
 
-/* The hops by kind, with the concurrent transfers over the same links to the host; how many kinds.
- */
+/* Groups hops by kind, with the concurrent transfers over the same links to the host. Returns the
+ * number of groups. */
 static size_t group_hops(const struct route_work *work, const struct route_option *option,
                          struct order_group *ret)
 {
@@ -138,7 +136,7 @@ size_t order_missing(const struct route_work *work, const struct route_option *o
     return missing;
 }
 
-/* What hops got in the run of all of their kind. */
+/* Finds the rates of hops in the run of all of their kind. */
 static void find_run_rates(const struct route_work *work, struct route_option *option)
 {
     struct order_group group[TRANSFER_KINDS];
@@ -164,8 +162,7 @@ void order_begin(const struct route_work *work, struct route_option *option)
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++) {
             const struct move *hop = &option->part[p].hop[i];
-            enum source its = source_of(hop);
-            option->source = its > option->source ? its : option->source;
+            option->source = estimate_worse(option->source, source_of(hop));
             option->part[p].run_rate[i] = INFINITY;
             option->part[p].is_larger_run[i] = false;
             option->knows_both = option->knows_both && (!work->request.both || hop->both != NULL ||
@@ -195,7 +192,7 @@ bool route_is_measured(const struct route_option *option, double bytes)
 
 /* ---- which leads ---- */
 
-/* Of two direct options. */
+/* Compares direct options. */
 static bool is_better_known(const struct route_option *a, const struct route_option *b)
 {
     if (a->knows_size != b->knows_size)
@@ -215,13 +212,13 @@ const struct route_option *order_reference(const struct route_answer *answer)
     return found;
 }
 
-/* Links alone tell of it, and its engines may not fill these (node/engine_limit.h). */
+/* True when links alone give the rate, and such engines may not fill these. */
 static bool is_doubtful_engine(const struct route_option *option)
 {
     return option->part[0].hop[0].engine != NULL && option->part[0].hop[0].rate == NULL;
 }
 
-/* A kernel of which less is known than what measurements reproduce: engines leave the gpus free. */
+/* True for a kernel with a doubtful time: engines leave the gpus free. */
 static bool is_doubtful_kernel(const struct route_option *option)
 {
     const struct move *hop = &option->part[0].hop[0];
@@ -284,8 +281,9 @@ static size_t hops_of(const struct route_option *option)
     return hops;
 }
 
-int order_compare(const struct route_option *a, double a_ns, const struct route_option *b,
-                  double b_ns, double least_ns)
+/* Compares two options that may lead; negative: the first. least_ns: the least time of all. */
+static int compare(const struct route_option *a, double a_ns, const struct route_option *b,
+                   double b_ns, double least_ns)
 {
     bool a_same = a_ns <= least_ns * (1 + POLICY_SAME),
          b_same = b_ns <= least_ns * (1 + POLICY_SAME);
@@ -336,8 +334,7 @@ static bool goes_before(const struct route_option *a, const struct route_option 
         return a->may_lead;
     if (a->knows_size != b->knows_size)
         return a->knows_size;
-    return order_compare(a, a->predicted.time_ns, b, b->predicted.time_ns, leads ? least_ns : 0) <
-           0;
+    return compare(a, a->predicted.time_ns, b, b->predicted.time_ns, leads ? least_ns : 0) < 0;
 }
 
 void order_options(const struct route_work *work)

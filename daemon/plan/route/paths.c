@@ -12,12 +12,12 @@
 /* One program's kernels on one gpu share the blocks that it holds, launched with fewer each: a part
  * must be enough to fill a link. */
 #define KERNELS_MAX 4
-#define WIDE        0.98 /* of what parts get: a lane that carries that is wide enough */
+#define WIDE        0.98 /* of the parts' rates: a lane of that rate suffices */
 
 /* ---- hops ---- */
 
-/* By what stands for a transfer that nobody measured or published, as slow as both directions make
- * it where they are asked for. */
+/* Finds the stand-in of a transfer without a measured or published rate, slowed by the other
+ * direction where both are asked for. */
 static bool find_nominal(const struct route_work *work, place_id from, place_id to, enum move_by by,
                          struct move *ret)
 {
@@ -104,8 +104,8 @@ static void add_path(const struct route_work *work, enum path_kind kind, enum mo
     list->count++;
 }
 
-/* Whether bytes on their way elsewhere may stop there. Memory that a gpu has in common with its
- * cores is that gpu. */
+/* True when bytes may stop there on their way. Memory that a gpu has in common with its cores is
+ * that gpu. */
 static bool may_stop(const struct route_work *work, place_id via, enum place_kind kind)
 {
     if (via == work->request.from || via == work->request.to ||
@@ -136,8 +136,8 @@ static void add_through(const struct route_work *work, enum move_by by, struct l
     }
 }
 
-/* What is measured or published; else by links. Between gpus copy engines may stop where links do
- * not: where nothing is known of kernels alone, by links they may be faster. */
+/* Adds direct paths with measured or published rates; else nominal ones. Between gpus copy engines
+ * may not fill links: kernels without a rate are added with a nominal one, if that is higher. */
 static void add_direct(struct route_work *work, int last, struct list *list)
 {
     place_id from = work->request.from, to = work->request.to;
@@ -194,7 +194,7 @@ bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count)
 
 /* ---- options ---- */
 
-/* Kernels of concurrent transfers on that gpu. */
+/* Counts kernels of concurrent transfers on that gpu. */
 static size_t kernels_beside(const struct route_work *work, place_id gpu)
 {
     size_t count = 0;
@@ -249,7 +249,7 @@ static bool hops_fit(const struct route_work *work, const struct path *const *pa
     return hop->by != MOVE_KERNEL || kernels <= KERNELS_MAX;
 }
 
-/* Whether hops of both use a limit that concurrent runs showed: the simulator knows what they get.
+/* True when hops of both use a limit known from concurrent runs: the simulator knows their rates.
  */
 static bool is_limit_known(const struct route_work *work, const struct path *a,
                            const struct path *b)
@@ -265,8 +265,7 @@ static bool is_limit_known(const struct route_work *work, const struct path *a,
     return false;
 }
 
-/* Each of the others leaves the path enough of the lanes that both use, of which no run says what
- * they carry. */
+/* True when lanes carry all paths over them, or runs show their limits. */
 static bool lanes_fit(const struct route_work *work, const struct path *const *path, size_t count,
                       size_t its)
 {

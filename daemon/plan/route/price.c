@@ -58,7 +58,7 @@ bool price_is_enough(const struct route_option *option, double bytes)
 
 /* ---- one part ---- */
 
-/* Of a hop that is queued: bytes move as slowly as the hop is, what starts them takes no longer. */
+/* Time of a queued hop: its bytes are slowed, its start is not. */
 static double queued_ns(const struct route_part *part, size_t hop, size_t k)
 {
     const struct pair *pair = part->pair[hop];
@@ -73,8 +73,8 @@ static double chain_ns(const struct route_part *part, size_t hop)
     return part->pair[hop] != NULL ? part->pair[hop]->chain_ns : 0;
 }
 
-/* What the first piece of a hop takes beyond a queued one: what its caller sees, or waiting for the
- * end of the hop before. */
+/* Time of the first piece of a hop on top of a queued one: the call, or waiting for the end of the
+ * hop before. */
 static double more_ns(const struct route_part *part, size_t hop)
 {
     const struct pair *pair = part->pair[hop];
@@ -84,9 +84,8 @@ static double more_ns(const struct route_part *part, size_t hop)
     return isnan(move->t0_call_ns) ? 0 : fmax(move->t0_call_ns - plan_move_start_ns(move), 0);
 }
 
-/* Half of what a call takes more than a queued transfer, for each hop that waits for the one before
- * and of which nobody measured that: an engine looks for such an end now and then, as much sooner
- * or later than counted. */
+/* Doubt of hops that wait for the one before, where nobody measured that: an engine polls for such
+ * an end, so it starts later by half of the start-up time of a call. */
 static double late_ns(const struct route_part *part)
 {
     double ns = 0;
@@ -103,7 +102,7 @@ void price_begin(const struct route_part *part, bool is_direct, struct price_pip
     pipe->part = part;
     pipe->rate = price_part_rate(part);
     pipe->least_bytes = pipe->begin_ns = pipe->launch_ns = 0;
-    /* as seeing one more stream's end was measured to take, else a call's time */
+    /* the time to see one more stream's end, else a call's */
     const struct move *last = &part->hop[part->hop_count - 1];
     pipe->end_ns = !isnan(last->t0_end_ns)    ? last->t0_end_ns
                    : !isnan(last->t0_call_ns) ? last->t0_call_ns
@@ -114,7 +113,7 @@ void price_begin(const struct route_part *part, bool is_direct, struct price_pip
         const struct pair *pair = part->pair[i];
         size_t least = 0;
         while (pair == NULL && chunk_of(least) < MOVE_LARGE_BYTES)
-            least++; /* nothing says what starting smaller pieces costs */
+            least++; /* the start of smaller pieces is unknown */
         least = pair != NULL ? pair->least_chunk : least;
         pipe->least_chunk = least > pipe->least_chunk ? least : pipe->least_chunk;
         pipe->begin_ns += more_ns(part, i);
@@ -135,8 +134,8 @@ void price_begin(const struct route_part *part, bool is_direct, struct price_pip
     }
 }
 
-/* In pieces of the best size, or in one. behind_ns: what each piece costs the parts behind, which
- * counts for the choice only. */
+/* Time in pieces of the best size, or in one. behind_ns: delay of the parts behind by each piece;
+ * it counts for the choice only. */
 static double part_time_ns(const struct price_pipe *pipe, double bytes, double behind_ns,
                            double *ret_chunk)
 {
@@ -256,9 +255,9 @@ void price_shares(struct route_option *option, double bytes)
 
 /* ---- intervals ---- */
 
-/* Half the interval of a part that takes time_ns: its rate is as uncertain as that of the least
- * certain hop; so is each start. A hop that begins when the one before has ended takes a call's
- * time, give or take what that is more than waiting for what is past, unless that was measured. */
+/* Half the interval of a part that takes time_ns: the relative one of the least certain hop, and
+ * those of all starts. Waiting for the hop before is uncertain by a call's start-up time, unless it
+ * was measured. */
 static double half_ns(const struct price_pipe *pipe, double bytes, double chunk, double time_ns)
 {
     const struct route_part *part = pipe->part;
@@ -276,8 +275,7 @@ static double half_ns(const struct price_pipe *pipe, double bytes, double chunk,
     return hypot(relative * time_ns, starts_ns);
 }
 
-/* Whether so few bytes are moved that starting them matters, of which nothing is known; but what
- * counts as more bytes that are known is no such. */
+/* True when nobody got the rate, or when starting so few bytes matters and is unknown. */
 static bool is_at_least(const struct route_option *option, double bytes)
 {
     for (size_t p = 0; p < option->part_count; p++)
@@ -292,7 +290,7 @@ static bool is_at_least(const struct route_option *option, double bytes)
     return false;
 }
 
-/* Nobody measured whether kernels that share a gpu get all that they get alone. */
+/* True when kernels share a gpu, and no run shows their rates. */
 static bool shares_gpu(const struct route_option *option)
 {
     for (size_t p = 0; p < option->part_count; p++)

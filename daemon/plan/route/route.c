@@ -17,7 +17,7 @@ static enum berth_code not_measured(const struct route_work *work, struct berth_
     const place_id end[] = {work->request.from, work->request.to};
     const struct place *from = graph_place(graph, end[0]), *to = graph_place(graph, end[1]);
     char why[MOVE_WHY_SIZE];
-    /* what is known of a gpu's memory is known by that gpu's name, which the caller may not use */
+    /* the numbers of a gpu's memory have the gpu's name, which the caller may not use */
     for (size_t i = 0; i < 2; i++) {
         place_id gpu = graph_place(graph, end[i])->kind == PLACE_NUMA
                            ? plan_ends_gpu_of(graph, end[i])

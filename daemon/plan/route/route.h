@@ -8,9 +8,9 @@
  * Shown by: tests/unit/plan/route, `berth route`
  *
  * Route enumerates options (plan/route/paths.h), each of up to four parts, and each part of up to
- * three hops. An option becomes flows, which the simulator slows by what they share
- * (plan/route/share.h); from the slowed hops follows the time of any size (plan/route/price.h).
- * One rule orders the options (plan/route/order.h).
+ * three hops. An option becomes flows; the simulator slows those that share limits
+ * (plan/route/contention.h); from the slowed hops follows the time of any size
+ * (plan/route/price.h). One rule orders the options (plan/route/order.h).
  *
  * Pure; any thread.
  */
@@ -39,7 +39,7 @@ struct route_request {
     int64_t bytes;
     bool overlap;          /* the gpus must stay free to compute: no kernels */
     bool both;             /* as many bytes go the other way at the same time */
-    bool allow_unmeasured; /* what was not measured together, or not at all, may lead */
+    bool allow_unmeasured; /* options may lead without measurements */
     /* begin with it, each by the mechanism that is faster alone */
     const struct route_transfer *concurrent;
     size_t concurrent_count; /* at most ROUTE_CONCURRENT_MAX */
@@ -48,7 +48,7 @@ struct route_request {
 
 /* Bytes that go from one end to the other by one mechanism, hop after hop. */
 struct route_part {
-    struct move hop[ROUTE_HOPS_MAX]; /* slowdown: by what it shares in this request */
+    struct move hop[ROUTE_HOPS_MAX]; /* slowdown: by limits shared in this request */
     /* of the snapshot; NULL: nothing is measured or published of the hop */
     const struct pair *pair[ROUTE_HOPS_MAX];
     size_t hop_count;
@@ -57,34 +57,33 @@ struct route_part {
     double chunk_bytes; /* of the pieces in which they follow each other; 0: in one piece */
     /* of concurrent transfers: kernels on the gpu of each hop that is a kernel */
     uint8_t kernels_beside[ROUTE_HOPS_MAX];
-    /* what each hop got in the run that has all hops of its kind; INFINITY: there is none. In a run
-     * of more transfers than these it got no more than it would with these alone. */
+    /* rate of each hop in the run that has all hops of its kind; INFINITY: none has. A run of more
+     * transfers gives a lower bound. */
     double run_rate[ROUTE_HOPS_MAX];
     bool is_larger_run[ROUTE_HOPS_MAX];
 };
 
-/* All bytes by one part, or by several such that all end together. */
+/* One part with all bytes, or several that end together. */
 struct route_option {
     struct route_part part[ROUTE_PARTS_MAX];
     size_t part_count;
     enum source source; /* of the hop of which least is known */
-    /* what its transfers, and those that share a link to the host with them, get at once was
-     * measured; or there is one transfer */
+    /* one run has its transfers of each kind, with concurrent ones over the same links to the
+     * host; or there is one transfer */
     bool is_together;
     bool knows_both;  /* both directions at once were measured of each hop, or are not asked for */
     bool knows_size;  /* such a size was measured; else starting it counts as nothing */
     bool is_at_least; /* the time is a lower bound: nobody got a rate, or starting is not known */
-    /* the source and, of several transfers, the gain for very many bytes let it lead, whatever
-     * the size */
+    /* for some size: by its source and, of several transfers, its gain for very many bytes */
     bool may_lead_at_all;
     bool may_lead; /* for this size */
-    /* faster than the first: the command that measures what is missing of it, or of the first where
-     * that rests on less; "" no such */
+    /* of an option faster than the first: the command that measures the missing numbers of it, or
+     * of the first; "" none */
     char worth_measuring[ROUTE_COMMAND_SIZE];
     struct prediction predicted;
-    const char *shared;    /* of the snapshot: what slows it; NULL nothing */
-    bool is_shared_stated; /* nobody measured what that carries */
-    /* its end where who comes first is not known, relative to the time */
+    const char *shared;    /* of the snapshot: the limit that slows it; NULL none */
+    bool is_shared_stated; /* no run shows the capacity of a limit that slows it */
+    /* its end, relative to the time, where shares are unfair and the order is unknown */
     double soonest, latest;
     size_t why, why_count; /* a range of the answer's evidence */
 };
@@ -117,11 +116,11 @@ enum berth_code plan_route(const struct snapshot *snap, const struct route_reque
                            struct route_answer *ret, struct berth_err *err);
 void plan_route_done(struct route_answer *answer);
 
-/* Whether an option is one transfer. */
+/* True for one transfer. */
 static inline bool route_is_direct(const struct route_option *option)
 {
     return option->part_count == 1 && option->part[0].hop_count == 1;
 }
 
-/* Whether all that its time for so many bytes rests on was measured, of just that. */
+/* True when its time for so many bytes rests on measurements of just these transfers. */
 bool route_is_measured(const struct route_option *option, double bytes);

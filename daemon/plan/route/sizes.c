@@ -36,7 +36,7 @@ static double time_of(const struct sizes *sizes, size_t option, double bytes)
     return price_time_ns(pipe, sizes->answer->option[option].part_count, bytes);
 }
 
-/* Which option leads for so many bytes. */
+/* Finds the option that leads for so many bytes. */
 static size_t leader(const struct sizes *sizes, double bytes)
 {
     const struct route_answer *answer = sizes->answer;
@@ -79,7 +79,7 @@ static void find_crossovers(const struct sizes *sizes, struct route_answer *answ
     }
 }
 
-/* NAN when what starting it costs is not known. */
+/* NAN when its start-up time is not known. */
 static double b80(const struct sizes *sizes)
 {
     const struct route_option *option = &sizes->answer->option[0];
@@ -102,7 +102,7 @@ static double b80(const struct sizes *sizes)
 void sizes_find(const struct route_work *work)
 {
     struct route_answer *answer = work->answer;
-    struct sizes sizes; /* it is large: only what is read is set */
+    struct sizes sizes; /* it is large: only fields in use are set */
     sizes.answer = answer;
     sizes.reference = order_reference(answer);
     for (size_t i = 0; i < answer->count; i++)

@@ -1,4 +1,4 @@
-/* What the parts of Route share while they make one answer. */
+/* A request of Route while its answer is made. */
 #pragma once
 #include "plan/route/route.h"
 

@@ -97,7 +97,7 @@ static void the_other_direction_stands_for_one_that_is_not_known(void **state)
     /* three quarters of what an xGMI link is said to carry */
     const double one_ns = 64 * MIB / 28.0, links_ns = 64 * MIB / 27.0;
     assert_within(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), one_ns, 1e-9);
-    assert_true(lines_with(&f.answer.reasons, "(what the other direction gets)"));
+    assert_true(lines_with(&f.answer.reasons, "(the rate of the other direction)"));
     assert_int_equal(f.answer.option[0].why_count, 1);
     /* what one direction gets says nothing of both */
     assert_within(route_ns(&f, gpu(&f, 0), numa(&f, 3), true), one_ns, 1e-9);
@@ -139,9 +139,10 @@ static void what_was_measured_one_way_stands_for_the_other(void **state)
     assert_within(route_ns(&f, gpu(&f, 1), gpu(&f, 0), false), one_ns, 1e-9);
     assert_true(lines_with(&f.answer.warnings,
                            "nothing was measured from gpu1 to gpu0 by copy engine: it counts "
-                           "with what the other direction gets"));
-    assert_true(lines_with(&f.answer.reasons,
-                           "gpu1 to gpu0 by copy engine gets 400 GB/s alone (what the other "));
+                           "with the rate of the other direction"));
+    assert_true(
+        lines_with(&f.answer.reasons,
+                   "gpu1 to gpu0 by copy engine gets 400 GB/s alone (the rate of the other "));
     assert_true(isnan(f.answer.option[0].predicted.low_ns) &&
                 !route_is_measured(&f.answer.option[0], 64 * MIB));
     assert_within(route_ns(&f, gpu(&f, 0), gpu(&f, 1), false), one_ns, 1e-9);
@@ -190,7 +191,7 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
     assert_string_equal(f.answer.option[1].worth_measuring, "berth probe gpu_gpu_kernel");
     assert_true(lines_with(&f.answer.warnings,
                            "nothing was measured from gpu0 to gpu1 by kernel: it counts with "
-                           "what such links reach of what they are said to carry"));
+                           "the stated rate of the links and the efficiency of such"));
     assert_within(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);
     assert_true(lines_with(&reasons, "copies by copy engine"));
     /* Not where gpus must stay free. */

@@ -395,8 +395,9 @@ static void without_measurements_the_widest_path_of_links_counts(void **state)
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 4096)), BERTH_OK);
     assert_true(told(&f.answer.warnings, REASON_START_NOT_MEASURED));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 1), 64 * MIB)), BERTH_OK);
-    assert_true(lines_with(&f.answer.warnings,
-                           "it counts with what such links reach of what they are said to carry"));
+    assert_true(
+        lines_with(&f.answer.warnings,
+                   "it counts with the stated rate of the links and the efficiency of such"));
     assert_int_equal(ask(&f, of(gpu(&f, 0), gpu(&f, 7), MIB)), BERTH_NOT_MEASURED);
     assert_string_equal(f.err.arg[2].text, "gpu7");
     end(&f);
@@ -427,8 +428,8 @@ static void what_is_published_of_engines_bounds_what_links_are_said_to_carry(voi
         assert_string_equal(second->worth_measuring, amd ? "berth probe gpu_gpu_kernel" : "");
         assert_int_equal(stated->source, amd ? VALUE_PUBLISHED : VALUE_NOMINAL);
         assert_within(stated->value, (amd ? 50 : 200) * GB, 1e-9);
-        assert_int_equal(
-            lines_with(&f.answer.warnings, "where such copy engines are published to stop"), amd);
+        assert_int_equal(lines_with(&f.answer.warnings, "the published limit of such copy engines"),
+                         amd);
         end(&f);
     }
 }

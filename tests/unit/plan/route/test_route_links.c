@@ -170,7 +170,7 @@ static void mi300a_has_ways_through_the_others_and_none_within_one_memory(void *
         assert_ptr_equal(kernel, &f.answer.option[0]);
         assert_within(kernel->predicted.time_ns, bytes / (5300.0 / 2), 1e-6);
         assert_true(plan_move_is_own(&kernel->part[0].hop[0]) && kernel->why_count == 1);
-        assert_true(lines_with(&f.answer.reasons, "half of what that memory streams") &&
+        assert_true(lines_with(&f.answer.reasons, "half of the rate of that memory") &&
                     told(&f.answer.reasons, REASON_NO_OTHER_PATH));
         asked(&f,
               (struct route_request){.from = from, .to = to, .bytes = 1024 * MIB, .both = true});
@@ -219,7 +219,7 @@ static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
             assert_within(best->predicted.time_ns, 1024 * MIB / 1800.0, 1e-6);
             assert_true(f.answer.evidence.item[best->why]->from == gpu2 &&
                         f.answer.evidence.item[best->why]->metric == METRIC_GPU_STREAM);
-            assert_true(lines_with(&f.answer.reasons, "half of what that memory streams"));
+            assert_true(lines_with(&f.answer.reasons, "half of the rate of that memory"));
         } else if (measured == 1) {
             assert_true(!plan_move_is_own(&kernel->part[0].hop[0]) &&
                         kernel->predicted.time_ns > 1024 * MIB / 1000.0);
@@ -229,7 +229,7 @@ static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
             assert_int_equal(best->why_count, 1);
             assert_true(f.answer.evidence.item[best->why]->from == numa(&f, 0) &&
                         f.answer.evidence.item[best->why]->to == numa(&f, 0));
-            assert_true(lines_with(&f.answer.warnings, "half of what that memory streams"));
+            assert_true(lines_with(&f.answer.warnings, "half of the rate of that memory"));
             asked(&f,
                   (struct route_request){
                       .from = numa(&f, 0), .to = gpu(&f, 0), .bytes = 1024 * MIB, .both = true});

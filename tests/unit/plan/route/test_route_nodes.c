@@ -186,7 +186,7 @@ static void nominal_links_are_never_better_than_what_is_known_at_their_ends(void
                 known_ns = fmin(known_ns, best->predicted.time_ns);
             else
                 assert_true(best->part[0].hop[0].most != NULL && best->why_count == 1 &&
-                            lines_with(&f.answer.reasons, "the most that is known at either end"));
+                            lines_with(&f.answer.reasons, "the highest rate at either end"));
         }
         assert_within(least_ns, known_ns, 1e-9);
     }
