@@ -221,6 +221,24 @@ static void firmware_speaks_of_one_memory(void **state)
     end(&f);
 }
 
+/* Evidence decides order: a stated rate of links is never exceeded, a measured one is reached. */
+static void a_nominal_time_goes_behind_a_measured_one(void **state)
+{
+    (void)state;
+    struct fixture f = begin(DISCRETE);
+    links_between_gpus(&f, 150);
+    measured(&f, METRIC_MEMORY_BANDWIDTH, f.gpu[0], f.gpu[0], "", 4000 * GB);
+    measured(&f, METRIC_HOST_GPU_KERNEL, f.numa[0], f.gpu[0], "operation=read", 50 * GB);
+    assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE | 1u << MEMKIND_PINNED, f.gpu[0], 4 * GIB),
+                     BERTH_OK);
+    assert_first(&f, MEMKIND_DEVICE, f.gpu[0]);
+    assert_int_equal(f.answer.option[1].place.memory, f.numa[0]);
+    assert_int_equal(f.answer.option[2].place.memory, f.gpu[1]);
+    assert_int_equal(f.answer.option[2].predicted.source, SOURCE_NOMINAL);
+    assert_true(f.answer.option[2].predicted.time_ns < f.answer.option[1].predicted.time_ns);
+    end(&f);
+}
+
 static void random_accesses_by_its_like(void **state)
 {
     (void)state;
@@ -353,6 +371,7 @@ int main(void)
         cmocka_unit_test(a_gpu_of_the_same_model_stands_for_it),
         cmocka_unit_test(measured_of_its_like_goes_before_published_of_its_own),
         cmocka_unit_test(firmware_speaks_of_one_memory),
+        cmocka_unit_test(a_nominal_time_goes_behind_a_measured_one),
         cmocka_unit_test(random_accesses_by_its_like),
         cmocka_unit_test(it_is_first_where_nothing_is_known_at_all),
         cmocka_unit_test(the_heaviest_user_decides_in_any_order),
