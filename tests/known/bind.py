@@ -490,6 +490,5 @@ CASES = [
     {"name": "one task of all GPUs of a package", "node": OWN_PORTS,
      "ask": {"tasks": 1, "gpus_per_task": 4, "allowed": gpus(2, 3, 4, 5, 6, 7)},
      "expect": {"gpus": [[4, 5, 6, 7]], "memory": ["numa1"]},
-     "source": "by hand: four GPUs of one package rather than of two",
-     "todo": "GPUs are taken from gpu2 on, from both packages"},
+     "source": "by hand: four GPUs of one package rather than of two"},
 ]

@@ -17,6 +17,7 @@ PATTERNS = ["pairs", "ring", "allreduce", "alltoall", "grid2d", "grid3d"]
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SHARED = NODES.parent.parent.parent / "shared/nodes"
 SAME = 1e-9 * 4  # what the planner takes for equal
+IN_ORDER = 1.03  # GPUs in order stand where others are not surely faster by more
 
 
 def text_of(cpus):
@@ -101,7 +102,7 @@ def one_gpu_more_never_makes_a_step_longer():
         if time_of(few) is None:
             return 0
         assert few["proven_optimal"] and many["proven_optimal"], (node.name, request, gpus, more)
-        assert time_of(many) <= time_of(few) * (1 + SAME), (node.name, request, gpus, time_of(few), more, time_of(many))
+        assert time_of(many) <= time_of(few) * IN_ORDER, (node.name, request, gpus, time_of(few), more, time_of(many))
         return 1
     assert on_each(80, check) > 120
 

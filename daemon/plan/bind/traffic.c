@@ -17,6 +17,7 @@
 /* the same of one whose links to switches are down: what is known of it may be from before */
 #define OFF_SWITCHES 1000
 #define OTHER_MODULE 1
+#define FEWER_CORES  1e-5 /* for each core that is not next to it, beside MEET */
 #define MEET         0.01 /* beside distances: of equal ones, those that share least go first */
 
 struct work {
@@ -66,8 +67,10 @@ static void deal_out(struct work *work, const struct homes *homes)
         place_id memory = plan_bind_memory_nearest(work->snap, work->request->allowed, numa);
         work->traffic->numa[g] = numa;
         work->traffic->memory[g] = memory;
+        unsigned near = plan_bind_cores_near(work->snap, work->cores, gpu);
         work->far[g] = (memory != PLACE_NONE ? locality_distance(work->snap, gpu, memory) : 0) +
-                       (plan_bind_cores_near(work->snap, work->cores, gpu) == 0 ? NOT_NEXT : 0) +
+                       (near == 0 ? NOT_NEXT : 0) +
+                       FEWER_CORES * (double)(work->cores->count - near) +
                        (plan_ends_is_off_switches(work->snap->graph, gpu) ? OFF_SWITCHES : 0);
     }
 }
