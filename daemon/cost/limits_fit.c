@@ -9,7 +9,7 @@
 #include "sim/sim.h"
 
 #define WORK_MAX 5e8  /* a second of additions: the rest is listed as unexplained */
-#define CHANGE   0.02 /* a constant capacity that misses a run by more becomes a table */
+#define CHANGE   0.02 /* capacities of a table that differ by less are one */
 #define FAR_MORE 1.25 /* several get less together than one alone, but by no more unless seen */
 
 /* A limit's users in one run. */
@@ -276,11 +276,11 @@ static void sum_up(struct search *search, const unsigned char *users)
     }
 }
 
-/* True for a run, of so many users (0: any), that shows the capacity: one that the limit slows,
- * unless it is far below what others get, and, once a capacity is known, one that exceeds it. */
+/* True for a run of so many users that shows the capacity: one that the limit slows, unless it is
+ * far below what others get, and, once a capacity is known, one that exceeds it. */
 static bool shows(const struct total *total, unsigned users, double top, double capacity)
 {
-    return (users == 0 || total->users == users) &&
+    return total->users == users &&
            ((total->is_tight && total->rate >= top * (1 - POLICY_SIMILAR)) ||
             total->rate > capacity);
 }
@@ -292,8 +292,8 @@ static double spread_of(double halves, double misses, size_t count)
     return count > 1 ? spread_one(spread_deviation(half, 0), miss, 0, count) : spread_cell(half, 0);
 }
 
-/* The capacity that runs with so many users (0: any) show. False when none is tight. ret_worst is
- * raised to how far the farthest is off. */
+/* The capacity that runs with so many users show. False when none is tight. ret_worst is raised to
+ * how far the farthest is off. */
 static bool fit_step(const struct search *search, unsigned users, struct limit_step *ret,
                      double *ret_worst)
 {
@@ -301,7 +301,7 @@ static bool fit_step(const struct search *search, unsigned users, struct limit_s
     double top = 0, capacity = INFINITY, halves = 0, misses = 0;
     size_t shown = 0, intervals = 0, before = 0;
     for (t = total; t < end; t++)
-        top = users == 0 || t->users == users ? fmax(top, t->rate) : top;
+        top = t->users == users ? fmax(top, t->rate) : top;
     do {
         double sum = 0;
         before = shown;
@@ -315,7 +315,7 @@ static bool fit_step(const struct search *search, unsigned users, struct limit_s
     } while (shown != before && shown > 0);
     if (shown == 0)
         return false;
-    *ret = (struct limit_step){users > 0 ? users : 1, capacity, INFINITY, 0, NAN};
+    *ret = (struct limit_step){users, capacity, INFINITY, 0, NAN};
     for (t = total; t < end; t++) {
         if (!shows(t, users, top, capacity))
             continue;
@@ -362,23 +362,28 @@ static long gain_in(struct search *search, const struct fit_run *run, const stru
     return gain;
 }
 
-/* Fits the last limit, by number of users or as a constant. Returns how much it explains in all
- * runs; 0 when it does not explain this one, or contradicts others. */
-static long fit_limit(struct search *search, const struct fit_run *run, bool by_users,
-                      struct fit_limit *limit, double *ret_worst)
+/* Fits the last limit, whose users are filled in: a table by number of users, in which capacities
+ * that differ little are one. Returns how much it explains in all runs; 0 when it does not explain
+ * this one, or contradicts others. */
+static long try_limit(struct search *search, const struct fit_run *run, struct fit_limit *limit)
 {
     bool explains;
     long gain = 0;
-    double least = INFINITY;
+    double least = INFINITY, worst = 0;
     unsigned most = 0;
+    sum_up(search, limit->users);
     limit->step_count = 0;
-    *ret_worst = 0;
-    for (size_t t = 0; t < search->total_count && by_users; t++)
+    for (size_t t = 0; t < search->total_count; t++)
         most = search->total[t].users > most ? search->total[t].users : most;
-    for (unsigned n = by_users ? 2 : 0; n <= most && limit->step_count < LIMIT_STEPS_MAX; n++)
-        if (fit_step(search, n, &limit->step[limit->step_count], ret_worst))
-            least = fmin(least, limit->step[limit->step_count++].bytes_per_s);
-    if (limit->step_count == 0 || *ret_worst > POLICY_SIMILAR ||
+    for (unsigned n = 2; n <= most && limit->step_count < LIMIT_STEPS_MAX; n++) {
+        struct limit_step *step = &limit->step[limit->step_count];
+        if (!fit_step(search, n, step, &worst))
+            continue;
+        least = fmin(least, step->bytes_per_s);
+        limit->step_count +=
+            limit->step_count == 0 || fabs(step->bytes_per_s / step[-1].bytes_per_s - 1) > CHANGE;
+    }
+    if (limit->step_count == 0 || worst > POLICY_SIMILAR ||
         (limit->candidate != FIT_NO_CANDIDATE &&
          search->fit->candidate[limit->candidate].unslowed > least * FAR_MORE))
         return 0;
@@ -388,22 +393,6 @@ static long fit_limit(struct search *search, const struct fit_run *run, bool by_
         gain += gain_in(search, search->total[t].run, limit, &its);
     }
     return gain;
-}
-
-/* The last limit, whose users are filled in: a constant unless a table explains more, or as much
- * and the constant is off. */
-static long try_limit(struct search *search, const struct fit_run *run, struct fit_limit *trial)
-{
-    double worst, of_table;
-    sum_up(search, trial->users);
-    long table = fit_limit(search, run, true, trial, &of_table);
-    struct fit_limit as_table = *trial;
-    long constant = fit_limit(search, run, false, trial, &worst);
-    if (table > constant || (table == constant && worst > CHANGE && as_table.step_count > 1)) {
-        *trial = as_table;
-        return table;
-    }
-    return constant;
 }
 
 /* ---- the search ---- */

@@ -2,12 +2,12 @@
  * Fit: the limits that explain the rates of concurrent runs. Flows, runs and candidates are
  * numbers.
  *
- * A flow gets at most its rate alone. A limit is a capacity that its users share max-min fairly:
- * constant, or a table by number of users where the runs show one. Limits are chosen greedily, for
- * the smallest run that is not explained yet: of the candidates with slower users in it the one
- * that explains the most flows of all runs, less those that it spoils; without such a candidate the
- * slower flows themselves are the users of one without a name. The capacity is the mean of the runs
- * that it slows, and of those that exceed it.
+ * A flow gets at most its rate alone. A limit is a capacity that its users share max-min
+ * fairly, a table by their number where the runs show that it changes with it. Limits are chosen
+ * greedily, for the smallest run that is not explained yet: of the candidates with slower users in
+ * it the one that explains the most flows of all runs, less those that it spoils; without such a
+ * candidate the slower flows themselves are the users of one without a name. The capacity is the
+ * mean of the runs that it slows, and of those that exceed it.
  *
  * Shares are not always fair: an engine takes one copy after the other, a memory prefers writes.
  * Runs that this leaves unexplained, and that get less in all than predicted, are explained by
