@@ -8,8 +8,6 @@
 #include "cost/published_bound.h"
 #include "node/locality.h"
 
-/* A stream that takes less may take less than one access: without a latency it has no time. */
-#define ACCESS_NS 1000
 /* No access takes as long: longer streams need no look at latencies. */
 #define ACCESS_MOST_NS 1e4
 
@@ -353,7 +351,7 @@ static struct memtime at_least_one_access(const struct memcores_access *access, 
         return one;
     }
     access->basis->evidence->count = evidence;
-    if (isnan(latency.value) && time.time_ns < ACCESS_NS)
+    if (isnan(latency.value) && time.time_ns < MEMTIME_SHORT_NS)
         return memtime_doubted(time, REASON_START_NOT_COUNTED, SOURCE_NOMINAL);
     return time;
 }

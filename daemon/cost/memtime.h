@@ -16,6 +16,9 @@
 typedef unsigned memtime_doubts;
 #define MEMTIME_DOUBT(code) (1u << ((code)-REASON_SIMILAR_ACCESS))
 
+/* Shorter times that lack the start of a kernel, or one access, say nothing. */
+#define MEMTIME_SHORT_NS 1000
+
 struct memtime {
     double time_ns; /* NAN: nothing known predicts it */
     /* the squares of how much less and more one more repetition may take; NAN unknown */

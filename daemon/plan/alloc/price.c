@@ -9,9 +9,6 @@
 #include "cost/policy.h"
 #include "node/locality.h"
 
-/* A time without its start says nothing below. */
-#define TOO_SHORT_NS 1000
-
 /* ---- parts ---- */
 
 /* Managed memory moves to the gpu that touches it: with several, each has it at best as its own. */
@@ -188,7 +185,7 @@ static bool price(struct alloc_work *work, struct alloc_option *option, struct m
     option->doubts = total.doubts;
     option->predicted = memtime_estimate(&total);
     if ((total.doubts & MEMTIME_DOUBT(REASON_START_NOT_COUNTED)) != 0 &&
-        total.time_ns < TOO_SHORT_NS)
+        total.time_ns < MEMTIME_SHORT_NS)
         option->predicted = (struct estimate){NAN, NAN, NAN, total.source, NULL};
     option->why = basis.start;
     if (isnan(option->predicted.time_ns))
