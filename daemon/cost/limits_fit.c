@@ -563,7 +563,7 @@ bool limits_fit(struct fit *fit)
         search->total = calloc(fit->run_count + 1, sizeof *search->total);
         search->group = calloc(fit->flow_count + 1, sizeof *search->group);
         search->best.users = calloc(fit->flow_count + 1, 1);
-        search->sim = sim_new(SETS_FLOWS_MAX, FIT_LIMITS_MAX + 1, FIT_LIMITS_MAX + 1, 0);
+        search->sim = sim_new(SETS_FLOWS_MAX, FIT_LIMITS_MAX + 1, 0);
         ok = search->is_given_up != NULL && search->total != NULL && search->group != NULL &&
              search->best.users != NULL && search->sim != NULL && look_at_candidates(search);
     }

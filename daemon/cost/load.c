@@ -29,12 +29,6 @@ enum berth_code plan_load_new(const struct snapshot *snap, const place_id *place
     return *ret != NULL ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
 }
 
-size_t plan_load_place_count(const struct load_table *table) { return table->place_count; }
-place_id plan_load_place(const struct load_table *table, size_t index)
-{
-    return table->place[index];
-}
-
 enum load_known plan_load_known(const struct load_table *table, size_t from, size_t to)
 {
     enum load_known engine = plan_load_table_ride(table, MOVE_COPY_ENGINE, from, to)->known,
@@ -76,14 +70,6 @@ bool plan_load_start(const struct load_table *table, size_t from, size_t to, dou
     return true;
 }
 
-bool plan_load_has_starts(const struct load_table *table)
-{
-    bool has = true;
-    for (size_t i = 0; i < table->ride_count && has; i++)
-        has = table->ride[i].known == LOAD_NOTHING || !lacks_start(&table->ride[i]);
-    return has;
-}
-
 size_t plan_load_resource_count(const struct load_table *table) { return table->resource_count; }
 const struct load_resource *plan_load_resource(const struct load_table *table, size_t index)
 {
@@ -117,16 +103,15 @@ struct load_scratch *plan_load_scratch_new(const struct load_table *table, size_
     if (scratch == NULL)
         return NULL;
     size_t resources = table->resource_count;
-    *scratch = (struct load_scratch){
-        .table = table,
-        .sim = sim_new(most_flows, table->most_uses, resources, table->ride_count),
-        .flow = calloc(most_flows + 1, sizeof *scratch->flow),
-        .ride = calloc(most_flows + 1, sizeof *scratch->ride),
-        .run = calloc(most_flows + 1, sizeof *scratch->run),
-        .part = calloc(most_flows + 1, sizeof *scratch->part),
-        .limit = calloc(resources + 1, sizeof *scratch->limit),
-        .step = calloc(resources + 1, sizeof *scratch->step),
-        .kinds = calloc(resources + 1, sizeof *scratch->kinds)};
+    *scratch = (struct load_scratch){.table = table,
+                                     .sim = sim_new(most_flows, resources, table->ride_count),
+                                     .flow = calloc(most_flows + 1, sizeof *scratch->flow),
+                                     .ride = calloc(most_flows + 1, sizeof *scratch->ride),
+                                     .run = calloc(most_flows + 1, sizeof *scratch->run),
+                                     .part = calloc(most_flows + 1, sizeof *scratch->part),
+                                     .limit = calloc(resources + 1, sizeof *scratch->limit),
+                                     .step = calloc(resources + 1, sizeof *scratch->step),
+                                     .kinds = calloc(resources + 1, sizeof *scratch->kinds)};
     if (scratch->sim == NULL || scratch->flow == NULL || scratch->ride == NULL ||
         scratch->run == NULL || scratch->part == NULL || scratch->limit == NULL ||
         scratch->step == NULL || scratch->kinds == NULL) {
@@ -335,14 +320,6 @@ struct load_time plan_load_time(const struct load_table *table, const struct loa
                                 size_t count, struct load_scratch *scratch)
 {
     return plan_load_time_from(table, flows, count, NULL, scratch);
-}
-
-double plan_load_bound_ns(const struct load_table *table, const struct load_flow *flows,
-                          size_t count, struct load_scratch *scratch)
-{
-    (void)table;
-    prepare(scratch, flows, count, NULL);
-    return sim_bound_ns(scratch->sim, scratch->limit, scratch->flow, count);
 }
 
 /* ---- intervals ---- */

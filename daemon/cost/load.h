@@ -116,9 +116,6 @@ enum berth_code plan_load_new(const struct snapshot *snap, const place_id *place
                               enum load_by by, struct load_table **ret, struct berth_err *err);
 void plan_load_free(struct load_table *table); /* NULL is fine */
 
-size_t plan_load_place_count(const struct load_table *table);
-place_id plan_load_place(const struct load_table *table, size_t index);
-
 enum load_known plan_load_known(const struct load_table *table, size_t from, size_t to);
 
 /* Alone, as its caller's clock sees it. 0 from a place to itself, and where nothing is known. */
@@ -136,9 +133,6 @@ struct load_lone plan_load_lone(const struct load_table *table, size_t from, siz
  * of large ones either; false where nothing is known of it. */
 bool plan_load_start(const struct load_table *table, size_t from, size_t to, double bytes,
                      struct load_start *ret);
-
-/* Whether plan_load_start has an answer for all pairs of which something is known. */
-bool plan_load_has_starts(const struct load_table *table);
 
 size_t plan_load_resource_count(const struct load_table *table);
 const struct load_resource *plan_load_resource(const struct load_table *table, size_t index);
@@ -161,11 +155,6 @@ struct load_time plan_load_time(const struct load_table *table, const struct loa
 struct load_time plan_load_time_from(const struct load_table *table, const struct load_flow *flows,
                                      size_t count, const struct load_start *start,
                                      struct load_scratch *scratch);
-
-/* Never more than the step: the slowest flow alone, and what the fullest resource needs for all
- * that goes through it. Some times cheaper. */
-double plan_load_bound_ns(const struct load_table *table, const struct load_flow *flows,
-                          size_t count, struct load_scratch *scratch);
 
 /* The same step with its interval. ret_parts: count of them, or NULL. */
 struct load_prediction plan_load_predict(const struct load_table *table,

@@ -48,7 +48,7 @@ static double outside(const struct graph *graph, place_id nic)
     return most > 0 ? most : INFINITY;
 }
 
-/* To or from a nic, of which nothing is measured: the stated rate of its links. */
+/* To or from a nic: the stated rate of its links. */
 static bool find_network(const struct snapshot *snap, place_id from, place_id to, struct move *ret)
 {
     const struct graph *graph = snap->graph;
@@ -119,8 +119,7 @@ static bool add_use(struct load_table *table, struct load_ride *ride, uint16_t r
     if (!make_room(&table->use, table->use_count, &table->use_room, sizeof *table->use))
         return false;
     table->use[table->use_count++] = resource;
-    if (++ride->use_count > table->most_uses)
-        table->most_uses = ride->use_count;
+    ride->use_count++;
     return true;
 }
 
@@ -138,27 +137,17 @@ static bool is_similar(const struct limit *a, const struct limit *b)
     return same;
 }
 
-/* The first limit to which it is similar, itself if none: noise makes no difference between them.
- */
-static size_t first_similar(const struct limits *limits, size_t at)
-{
-    for (size_t i = 0; i < at; i++)
-        if (is_similar(&limits->item[i], &limits->item[at]) && first_similar(limits, i) == i)
-            return i;
-    return at;
-}
-
-/* Of similar limits each has the mean capacity. */
+/* Of similar limits each has the mean capacity: noise makes no difference between them. */
 static void take_mean(const struct limits *limits, size_t at, struct load_resource *ret)
 {
-    size_t first = first_similar(limits, at), count = 0;
-    for (size_t i = first; i < limits->count; i++) {
-        if (!is_similar(&limits->item[i], &limits->item[at]) || first_similar(limits, i) != first)
+    double count = 0;
+    for (size_t i = 0; i < limits->count; i++) {
+        if (!is_similar(&limits->item[i], &limits->item[at]))
             continue;
         count++;
         for (size_t s = 0; s < ret->step_count; s++)
             ret->step[s].bytes_per_s +=
-                (limits->item[i].step[s].bytes_per_s - ret->step[s].bytes_per_s) / (double)count;
+                (limits->item[i].step[s].bytes_per_s - ret->step[s].bytes_per_s) / count;
     }
 }
 
@@ -352,50 +341,29 @@ static bool reads_and_writes(const struct graph *graph, const struct set *set)
     return both && !port;
 }
 
-static bool reads(const struct graph *graph, const struct set *set, size_t flow)
-{
-    return graph_place(graph, set->flow[flow].from)->kind == PLACE_NUMA;
-}
-
 static void take_own_rates(const struct graph *graph, struct load_run *run)
 {
-    size_t count[2] = {0};
+    double count[2] = {0};
     for (size_t i = 0; i < run->set->flow_count; i++) {
-        bool is_read = reads(graph, run->set, i);
-        run->own[is_read] += run->set->flow[i].bytes_per_s;
-        count[is_read]++;
+        const struct set_flow *flow = &run->set->flow[i];
+        bool is_read = graph_place(graph, flow->from)->kind == PLACE_NUMA;
+        run->own[is_read] += (flow->bytes_per_s - run->own[is_read]) / ++count[is_read];
     }
-    for (int is_read = 0; is_read < 2; is_read++)
-        run->own[is_read] /= count[is_read] > 0 ? (double)count[is_read] : 1;
 }
 
-/* As many transfers, and some rates would reproduce both. */
-static bool are_similar_runs(const struct load_run *a, const struct load_run *b)
+/* Runs of as many transfers of which one rate would reproduce both: each has the mean of all. */
+static void take_mean_rates(struct load_table *table, struct load_run *run)
 {
-    bool similar = a->set->flow_count == b->set->flow_count;
-    for (int d = 0; d < 2 && similar; d++)
-        similar = fabs(a->own[d] - b->own[d]) <= POLICY_SIMILAR * (a->own[d] + b->own[d]);
-    return similar;
-}
-
-/* Of runs that are similar to the same first one each has the mean rates. */
-static void take_mean_rates(struct load_table *table)
-{
-    for (struct load_run *first = table->run; first < table->run + table->run_count; first++) {
-        double count = 0, rate[2] = {0};
-        for (struct load_run *run = first; run < table->run + table->run_count; run++) {
-            if (run->rate[0] + run->rate[1] > 0 || !are_similar_runs(first, run))
-                continue;
-            count++;
-            for (int d = 0; d < 2; d++)
-                rate[d] += (run->own[d] - rate[d]) / count;
-            run->is_like_first = true;
-        }
-        for (struct load_run *run = first; run < table->run + table->run_count; run++) {
-            if (run->is_like_first)
-                memcpy(run->rate, rate, sizeof rate);
-            run->is_like_first = false;
-        }
+    double count = 0;
+    for (size_t r = 0; r < table->run_count; r++) {
+        const struct load_run *other = &table->run[r];
+        bool similar = other->set->flow_count == run->set->flow_count;
+        for (int d = 0; d < 2 && similar; d++)
+            similar =
+                fabs(other->own[d] - run->own[d]) <= POLICY_SIMILAR * (other->own[d] + run->own[d]);
+        count += similar;
+        for (int d = 0; d < 2 && similar; d++)
+            run->rate[d] += (other->own[d] - run->rate[d]) / count;
     }
 }
 
@@ -421,7 +389,8 @@ static bool find_runs(struct load_table *table)
         take_own_rates(snap->graph, &run);
         table->run[table->run_count++] = run;
     }
-    take_mean_rates(table);
+    for (size_t r = 0; r < table->run_count; r++)
+        take_mean_rates(table, &table->run[r]);
     return true;
 }
 

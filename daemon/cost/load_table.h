@@ -26,7 +26,6 @@ struct load_run {
     /* mean rate of those that write host memory, and of those that read it: which of these came
      * first is chance; own, and of all similar runs */
     double own[2], rate[2];
-    bool is_like_first; /* private */
 };
 
 struct load_table {
@@ -43,7 +42,7 @@ struct load_table {
     struct sim_limit *limit; /* by resource */
     struct sim_step *step;   /* of these, LIMIT_STEPS_MAX each */
     uint16_t *use;
-    size_t use_count, use_room, most_uses;
+    size_t use_count, use_room;
     struct load_run *run;
     size_t run_count;
 };

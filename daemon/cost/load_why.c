@@ -195,71 +195,27 @@ static size_t find_flow(const struct asked *asked, unsigned kind, const struct s
     return i;
 }
 
-/* Which flows of a run the iteration has. */
-struct common {
-    bool has[SETS_FLOWS_MAX];
-    size_t count, in_runs; /* in_runs: those get what a run says already */
-};
-
-static struct common common_of(const struct asked *asked, const struct set *set)
-{
-    unsigned kind = transfer_kind_of(set->metric);
-    struct common common = {.count = 0};
-    for (size_t i = 0; kind != 0 && i < set->flow_count; i++) {
-        size_t at = find_flow(asked, kind, &set->flow[i]);
-        common.has[i] = at < asked->count;
-        common.count += common.has[i];
-        common.in_runs += common.has[i] && asked->scratch->run[at] != NULL;
-    }
-    return common;
-}
-
-static bool has_flow(const struct set *set, const struct common *common,
-                     const struct set_flow *flow)
-{
-    bool has = false;
-    for (size_t i = 0; i < set->flow_count && !has; i++)
-        has = common->has[i] && set->flow[i].from == flow->from && set->flow[i].to == flow->to;
-    return has;
-}
-
-/* Whether a run of just those flows is explained. */
-static bool is_explained_apart(const struct asked *asked, const struct set *set,
-                               const struct common *common)
-{
-    const struct limits *limits = asked->table->snap->derived.limits;
-    bool found = false;
-    for (size_t s = 0; s < limits->run_count && !found; s++) {
-        const struct set *other = &asked->table->snap->sets->item[s];
-        found = other->metric == set->metric && other->flow_count == common->count &&
-                limits->run[s].is_reproduced;
-        for (size_t i = 0; i < other->flow_count && found; i++)
-            found = has_flow(set, common, &other->flow[i]);
-    }
-    return found;
-}
-
-/* A run that shared limits do not reproduce, and of which the iteration has all flows, or several
- * that no run explains apart: NOTE where it has not; UNEVEN where all together get what is
- * expected. */
+/* A run that shared limits do not reproduce, and all flows of which the iteration has, not all of
+ * them as that run says; UNEVEN where all together get what is expected; REASON_CODES none. */
 static enum reason_code doubt_of_run(const struct asked *asked, size_t s)
 {
     const struct set *set = &asked->table->snap->sets->item[s];
     const struct limits_run *run = &asked->table->snap->derived.limits->run[s];
     double got = 0, expected = 0;
-    if (run->predicted == NULL || run->is_reproduced)
-        return REASON_CODES;
-    struct common common = common_of(asked, set);
-    bool is_part = common.count < set->flow_count;
-    if (common.count <= common.in_runs ||
-        (is_part && (common.count < 2 || is_explained_apart(asked, set, &common))))
+    size_t in_runs = 0;
+    if (run->predicted == NULL || run->is_reproduced || transfer_kind_of(set->metric) == 0)
         return REASON_CODES;
     for (size_t i = 0; i < set->flow_count; i++) {
+        size_t at = find_flow(asked, transfer_kind_of(set->metric), &set->flow[i]);
+        if (at == asked->count)
+            return REASON_CODES;
+        in_runs += asked->scratch->run[at] != NULL;
         got += set->flow[i].bytes_per_s;
         expected += run->predicted[i];
     }
-    return fabs(expected - got) <= POLICY_SIMILAR * got ? REASON_RUN_UNEVEN
-                                                        : REASON_RUN_UNEXPLAINED;
+    return in_runs == set->flow_count                     ? REASON_CODES
+           : fabs(expected - got) <= POLICY_SIMILAR * got ? REASON_RUN_UNEVEN
+                                                          : REASON_RUN_UNEXPLAINED;
 }
 
 bool plan_load_is_explained(const struct load_table *table, const struct load_flow *flows,

@@ -14,7 +14,7 @@
 
 struct state {           /* of a limit */
     double left, weight; /* for flows whose rate is not found yet */
-    double wanted, fastest;
+    double wanted;       /* by all users together */
     unsigned users, growing;
     bool is_binding; /* its users want more than it carries */
 };
@@ -22,9 +22,7 @@ struct state {           /* of a limit */
 /* A flow that uses a binding limit. */
 struct item {
     struct sim_flow *flow;
-    struct item *next; /* of its queue */
-    const uint16_t *limit;
-    unsigned limit_count;
+    struct item *next;      /* of its queue */
     bool is_next, is_fixed; /* of its queue the next to move; rate found */
     double weight, left_bytes, rate, left_s;
 };
@@ -40,8 +38,7 @@ struct sim {
     struct queue *queue;  /* by number; all zero between calls */
     struct item *item;    /* in the order of begin */
     struct item **active; /* those that move bytes */
-    uint16_t *limit;      /* of the items */
-    size_t used_count, binding_count, item_count, active_count, limit_count;
+    size_t used_count, binding_count, item_count, active_count;
     size_t begun; /* items whose begin has passed */
 };
 
@@ -49,7 +46,7 @@ struct sim {
 static inline double less(double a, double b) { return b < a ? b : a; }
 static inline double more(double a, double b) { return b > a ? b : a; }
 
-struct sim *sim_new(size_t flows, size_t uses, size_t limits, size_t queues)
+struct sim *sim_new(size_t flows, size_t limits, size_t queues)
 {
     struct sim *sim = calloc(1, sizeof *sim);
     if (sim == NULL)
@@ -59,9 +56,8 @@ struct sim *sim_new(size_t flows, size_t uses, size_t limits, size_t queues)
     sim->item = calloc(flows + 1, sizeof *sim->item);
     sim->active = calloc(flows + 1, sizeof *sim->active);
     sim->queue = calloc(queues + 1, sizeof *sim->queue);
-    sim->limit = calloc(flows * uses + 1, sizeof *sim->limit);
     if (sim->state != NULL && sim->used != NULL && sim->item != NULL && sim->active != NULL &&
-        sim->queue != NULL && sim->limit != NULL)
+        sim->queue != NULL)
         return sim;
     sim_free(sim);
     return NULL;
@@ -76,7 +72,6 @@ void sim_free(struct sim *sim)
     free(sim->item);
     free(sim->active);
     free(sim->queue);
-    free(sim->limit);
     free(sim);
 }
 
@@ -90,15 +85,13 @@ static double capacity_of(const struct sim_limit *limit, unsigned users)
     return capacity;
 }
 
-/* wanted: the flow's rate, or its bytes. */
-static void use_limits(struct sim *sim, const struct sim_flow *flow, double wanted)
+static void use_limits(struct sim *sim, const struct sim_flow *flow)
 {
     for (unsigned u = 0; u < flow->limit_count; u++) {
         struct state *state = &sim->state[flow->limit[u]];
         if (state->users++ == 0)
             sim->used[sim->used_count++] = flow->limit[u];
-        state->wanted += wanted;
-        state->fastest = more(state->fastest, flow->bytes_per_s);
+        state->wanted += flow->bytes_per_s;
     }
 }
 
@@ -106,8 +99,7 @@ static void forget(struct sim *sim)
 {
     for (size_t i = 0; i < sim->used_count; i++)
         sim->state[sim->used[i]] = (struct state){0};
-    sim->used_count = sim->binding_count = sim->item_count = sim->active_count = sim->limit_count =
-        sim->begun = 0;
+    sim->used_count = sim->binding_count = sim->item_count = sim->active_count = sim->begun = 0;
 }
 
 /* A limit that carries what all of its users want, however few are left, slows nobody. */
@@ -135,8 +127,8 @@ static void fix(struct sim *sim, struct item *item, double rate)
 {
     item->rate = rate;
     item->is_fixed = true;
-    for (unsigned u = 0; u < item->limit_count; u++) {
-        struct state *state = &sim->state[item->limit[u]];
+    for (unsigned u = 0; u < item->flow->limit_count; u++) {
+        struct state *state = &sim->state[item->flow->limit[u]];
         state->left = more(state->left - rate, 0);
         state->weight = more(state->weight - item->weight, LIGHT);
         state->growing--;
@@ -157,10 +149,10 @@ static double find_level(const struct sim *sim)
 
 static uint16_t full_limit(const struct sim *sim, const struct item *item, double level)
 {
-    for (unsigned u = 0; u < item->limit_count; u++) {
-        const struct state *state = &sim->state[item->limit[u]];
-        if (state->left <= level * state->weight * (1 + SAME))
-            return item->limit[u];
+    for (unsigned u = 0; u < item->flow->limit_count; u++) {
+        const struct state *state = &sim->state[item->flow->limit[u]];
+        if (state->is_binding && state->left <= level * state->weight * (1 + SAME))
+            return item->flow->limit[u];
     }
     return SIM_NO_LIMIT;
 }
@@ -207,8 +199,8 @@ static void find_rates(struct sim *sim, const struct sim_limit *limits)
     for (size_t i = 0; i < sim->active_count; i++) {
         struct item *item = sim->active[i];
         item->is_fixed = false;
-        for (unsigned u = 0; u < item->limit_count; u++)
-            sim->state[item->limit[u]].weight += item->weight;
+        for (unsigned u = 0; u < item->flow->limit_count; u++)
+            sim->state[item->flow->limit[u]].weight += item->weight;
     }
     for (size_t growing = sim->active_count; growing > 0;) {
         double level = find_level(sim);
@@ -221,23 +213,15 @@ static void find_rates(struct sim *sim, const struct sim_limit *limits)
 
 static void activate(struct sim *sim, struct item *item)
 {
-    for (unsigned u = 0; u < item->limit_count; u++)
-        sim->state[item->limit[u]].users++;
+    for (unsigned u = 0; u < item->flow->limit_count; u++)
+        sim->state[item->flow->limit[u]].users++;
     sim->active[sim->active_count++] = item;
 }
 
 static void add_item(struct sim *sim, struct sim_flow *flow)
 {
-    uint16_t *limit = sim->limit + sim->limit_count;
-    struct item item = {.flow = flow,
-                        .limit = limit,
-                        .weight = flow->weight > 0 ? flow->weight : 1,
-                        .left_bytes = flow->bytes};
-    for (unsigned u = 0; u < flow->limit_count; u++)
-        if (sim->state[flow->limit[u]].is_binding)
-            limit[item.limit_count++] = flow->limit[u];
-    sim->limit_count += item.limit_count;
-    sim->item[sim->item_count++] = item;
+    sim->item[sim->item_count++] = (struct item){
+        .flow = flow, .weight = flow->weight > 0 ? flow->weight : 1, .left_bytes = flow->bytes};
 }
 
 static int compare_begin(const void *a, const void *b)
@@ -278,8 +262,8 @@ static void begin(struct sim *sim, double now_s)
 static void end(struct sim *sim, struct item *item, double now_s)
 {
     item->flow->end_ns = now_s * 1e9 + item->flow->start_ns;
-    for (unsigned u = 0; u < item->limit_count; u++)
-        sim->state[item->limit[u]].users--;
+    for (unsigned u = 0; u < item->flow->limit_count; u++)
+        sim->state[item->flow->limit[u]].users--;
     if (item->next == NULL)
         return;
     item->next->is_next = true;
@@ -325,7 +309,7 @@ static void prepare(struct sim *sim, const struct sim_limit *limits, struct sim_
             continue;
         flows[i].end_ns += flows[i].bytes / flows[i].bytes_per_s * 1e9;
         sim->queue[flows[i].queue].flows++;
-        use_limits(sim, &flows[i], flows[i].bytes_per_s);
+        use_limits(sim, &flows[i]);
     }
     find_binding(sim, limits);
     for (size_t i = 0; i < count; i++) {
@@ -362,7 +346,7 @@ void sim_rates(struct sim *sim, const struct sim_limit *limits, struct sim_flow 
                size_t count, double *ret_bytes_per_s)
 {
     for (size_t i = 0; i < count; i++)
-        use_limits(sim, &flows[i], flows[i].bytes_per_s);
+        use_limits(sim, &flows[i]);
     find_binding(sim, limits);
     for (size_t i = 0; i < count; i++) {
         flows[i].slowed_by = SIM_NO_LIMIT;
@@ -373,28 +357,4 @@ void sim_rates(struct sim *sim, const struct sim_limit *limits, struct sim_flow 
     for (size_t i = 0; i < count; i++)
         ret_bytes_per_s[i] = sim->item[i].rate;
     forget(sim);
-}
-
-double sim_bound_ns(struct sim *sim, const struct sim_limit *limits, const struct sim_flow *flows,
-                    size_t count)
-{
-    double most_ns = 0;
-    for (size_t i = 0; i < count; i++) {
-        double moves_ns = flows[i].bytes > 0 ? flows[i].bytes / flows[i].bytes_per_s * 1e9 : 0;
-        most_ns = more(most_ns, flows[i].begin_ns + flows[i].start_ns + moves_ns);
-        if (flows[i].bytes > 0)
-            use_limits(sim, &flows[i], flows[i].bytes);
-    }
-    for (size_t i = 0; i < sim->used_count; i++) {
-        const struct sim_limit *limit = &limits[sim->used[i]];
-        const struct state *state = &sim->state[sim->used[i]];
-        if (limit->step_count == 0 || limit->step[0].users > state->users)
-            continue;
-        double highest = (limit->step[0].users - 1) * state->fastest;
-        for (size_t s = 0; s < limit->step_count && limit->step[s].users <= state->users; s++)
-            highest = more(highest, limit->step[s].bytes_per_s);
-        most_ns = more(most_ns, state->wanted / highest * 1e9);
-    }
-    forget(sim);
-    return most_ns;
 }

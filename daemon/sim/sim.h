@@ -48,9 +48,10 @@ struct sim_flow {
 
 struct sim;
 
-/* For at most so many flows with so many limits each, limits in all, and queues, which are numbered
- * from 1. NULL when out of memory. */
-struct sim *sim_new(size_t flows, size_t uses, size_t limits, size_t queues);
+/* For at most so many flows, limits, and queues, which are numbered from 1. NULL when out of
+ * memory.
+ */
+struct sim *sim_new(size_t flows, size_t limits, size_t queues);
 void sim_free(struct sim *sim); /* NULL is fine */
 
 /* Sets the results of count flows; the latest end. Of more than 256 flows those that end soon after
@@ -61,7 +62,3 @@ double sim_run(struct sim *sim, const struct sim_limit *limits, struct sim_flow 
 /* The rates of flows that all move at once, whatever their queues; sets slowed_by. */
 void sim_rates(struct sim *sim, const struct sim_limit *limits, struct sim_flow *flows,
                size_t count, double *ret_bytes_per_s);
-
-/* Never more than sim_run's: the longest flow, and the limit that is longest busy, alone. */
-double sim_bound_ns(struct sim *sim, const struct sim_limit *limits, const struct sim_flow *flows,
-                    size_t count);

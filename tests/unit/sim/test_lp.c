@@ -92,7 +92,7 @@ static void rates_are_those_of_linear_programs(void **state)
 {
     (void)state;
     uint64_t seed = 6;
-    struct sim *sim = sim_new(FLOWS, LIMITS, LIMITS, FLOWS);
+    struct sim *sim = sim_new(FLOWS, LIMITS, FLOWS);
     assert_non_null(sim);
     for (int trial = 0; trial < 500; trial++) {
         struct world w;
