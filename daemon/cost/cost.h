@@ -6,7 +6,7 @@
  *   limits (shared limits), struct evidence.
  * Uses: base node sim
  * Public headers: agreement.h cost.h derive.h doubt.h ends.h estimate.h evidence.h limits.h load.h
- *   load_table.h load_untried.h load_why.h memcores.h memgpu.h memkind.h memtime.h
+ *   load_table.h load_why.h memcores.h memgpu.h memkind.h memtime.h
  *   move.h pairs.h path_inference.h policy.h published_bound.h runtime_variables.h step.h
  * Shown by: tests/unit/cost, docs/ADVICE.md
  */

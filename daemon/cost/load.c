@@ -31,42 +31,43 @@ enum berth_code plan_load_new(const struct snapshot *snap, const place_id *place
 
 enum load_known plan_load_known(const struct load_table *table, size_t from, size_t to)
 {
-    enum load_known engine = plan_load_table_ride(table, MOVE_COPY_ENGINE, from, to)->known,
-                    kernel = plan_load_table_ride(table, MOVE_KERNEL, from, to)->known;
+    enum load_known engine = plan_load_table_transfer(table, MOVE_COPY_ENGINE, from, to)->known,
+                    kernel = plan_load_table_transfer(table, MOVE_KERNEL, from, to)->known;
     return engine > kernel ? engine : kernel;
 }
 
 double plan_load_alone_ns(const struct load_table *table, size_t from, size_t to, double bytes)
 {
-    const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
-    return ride != NULL && bytes > 0 ? plan_load_table_alone_ns(ride, bytes, NULL) : 0;
+    const struct load_transfer *transfer = plan_load_table_choose(table, from, to, bytes);
+    return transfer != NULL && bytes > 0 ? plan_load_table_alone_ns(transfer, bytes, NULL) : 0;
 }
 
 struct load_lone plan_load_lone(const struct load_table *table, size_t from, size_t to,
                                 double bytes)
 {
-    const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
-    struct load_lone lone = {.kind = ride != NULL ? ride->kind : 0};
-    if (ride != NULL && bytes > 0)
-        plan_load_table_alone_ns(ride, bytes, &lone.bytes_ns);
+    const struct load_transfer *transfer = plan_load_table_choose(table, from, to, bytes);
+    struct load_lone lone = {.kind = transfer != NULL ? transfer->kind : 0};
+    if (transfer != NULL && bytes > 0)
+        plan_load_table_alone_ns(transfer, bytes, &lone.bytes_ns);
     return lone;
 }
 
-static bool lacks_start(const struct load_ride *ride)
+static bool lacks_start(const struct load_transfer *transfer)
 {
-    return ride->move.curve == NULL && isnan(ride->move.t0_queue_ns) &&
-           isnan(ride->move.t0_call_ns);
+    return transfer->move.curve == NULL && isnan(transfer->move.t0_queue_ns) &&
+           isnan(transfer->move.t0_call_ns);
 }
 
 bool plan_load_start(const struct load_table *table, size_t from, size_t to, double bytes,
                      struct load_start *ret)
 {
-    const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
-    if (ride == NULL || lacks_start(ride))
+    const struct load_transfer *transfer = plan_load_table_choose(table, from, to, bytes);
+    if (transfer == NULL || lacks_start(transfer))
         return false;
-    *ret = (struct load_start){
-        fmax(plan_load_table_alone_ns(ride, bytes, NULL) - bytes * 1e9 / ride->move.bytes_per_s, 0),
-        ride->launch_ns};
+    *ret = (struct load_start){fmax(plan_load_table_alone_ns(transfer, bytes, NULL) -
+                                        bytes * 1e9 / transfer->move.bytes_per_s,
+                                    0),
+                               transfer->launch_ns};
     return true;
 }
 
@@ -79,9 +80,9 @@ const struct load_resource *plan_load_resource(const struct load_table *table, s
 const uint16_t *plan_load_used(const struct load_table *table, size_t from, size_t to, double bytes,
                                size_t *ret_count)
 {
-    const struct load_ride *ride = plan_load_table_choose(table, from, to, bytes);
-    *ret_count = ride != NULL ? ride->use_count : 0;
-    return ride != NULL ? table->use + ride->use : NULL;
+    const struct load_transfer *transfer = plan_load_table_choose(table, from, to, bytes);
+    *ret_count = transfer != NULL ? transfer->use_count : 0;
+    return transfer != NULL ? table->use + transfer->use : NULL;
 }
 
 bool plan_load_uses(const struct load_table *table, size_t resource, size_t from, size_t to,
@@ -104,15 +105,15 @@ struct load_scratch *plan_load_scratch_new(const struct load_table *table, size_
         return NULL;
     size_t resources = table->resource_count;
     *scratch = (struct load_scratch){.table = table,
-                                     .sim = sim_new(most_flows, resources, table->ride_count),
+                                     .sim = sim_new(most_flows, resources, table->transfer_count),
                                      .flow = calloc(most_flows + 1, sizeof *scratch->flow),
-                                     .ride = calloc(most_flows + 1, sizeof *scratch->ride),
+                                     .transfer = calloc(most_flows + 1, sizeof *scratch->transfer),
                                      .run = calloc(most_flows + 1, sizeof *scratch->run),
                                      .part = calloc(most_flows + 1, sizeof *scratch->part),
                                      .limit = calloc(resources + 1, sizeof *scratch->limit),
                                      .step = calloc(resources + 1, sizeof *scratch->step),
                                      .kinds = calloc(resources + 1, sizeof *scratch->kinds)};
-    if (scratch->sim == NULL || scratch->flow == NULL || scratch->ride == NULL ||
+    if (scratch->sim == NULL || scratch->flow == NULL || scratch->transfer == NULL ||
         scratch->run == NULL || scratch->part == NULL || scratch->limit == NULL ||
         scratch->step == NULL || scratch->kinds == NULL) {
         plan_load_scratch_free(scratch);
@@ -133,7 +134,7 @@ void plan_load_scratch_free(struct load_scratch *scratch)
         return;
     sim_free(scratch->sim);
     free(scratch->flow);
-    free(scratch->ride);
+    free(scratch->transfer);
     free(scratch->run);
     free(scratch->part);
     free(scratch->limit);
@@ -155,8 +156,8 @@ void plan_load_limit_by_kinds(struct load_scratch *scratch, size_t count)
     for (size_t i = 0; i < count; i++)
         for (unsigned u = 0; u < scratch->flow[i].limit_count; u++) {
             uint16_t at = scratch->flow[i].limit[u];
-            const struct load_ride *ride = scratch->ride[i];
-            unsigned kinds = scratch->kinds[at] |= ride != NULL ? ride->kind : 0;
+            const struct load_transfer *transfer = scratch->transfer[i];
+            unsigned kinds = scratch->kinds[at] |= transfer != NULL ? transfer->kind : 0;
             bool is_one = (kinds & (kinds - 1)) == 0;
             if (resource[at].apart == NULL)
                 continue;
@@ -165,19 +166,19 @@ void plan_load_limit_by_kinds(struct load_scratch *scratch, size_t count)
         }
 }
 
-void plan_load_set_flow(struct load_scratch *scratch, size_t i, const struct load_ride *ride,
-                        double bytes, double bytes_ns)
+void plan_load_set_flow(struct load_scratch *scratch, size_t i,
+                        const struct load_transfer *transfer, double bytes, double bytes_ns)
 {
-    scratch->ride[i] = ride;
+    scratch->transfer[i] = transfer;
     scratch->run[i] = NULL;
     scratch->flow[i] = (struct sim_flow){.bytes_per_s = 1};
-    if (ride == NULL)
+    if (transfer == NULL)
         return;
     scratch->flow[i] = (struct sim_flow){.bytes = bytes,
                                          .bytes_per_s = bytes / fmax(bytes_ns, 1e-3) * 1e9,
-                                         .limit = scratch->table->use + ride->use,
-                                         .limit_count = ride->use_count,
-                                         .queue = plan_load_table_number(scratch->table, ride)};
+                                         .limit = scratch->table->use + transfer->use,
+                                         .limit_count = transfer->use_count,
+                                         .queue = plan_load_table_number(scratch->table, transfer)};
 }
 
 /* start: of flows of which nothing says what starting them costs; NULL nothing. */
@@ -187,16 +188,19 @@ static void prepare(struct load_scratch *scratch, const struct load_flow *flows,
     const struct load_table *table = scratch->table;
     for (size_t i = 0; i < count; i++) {
         const struct load_flow *flow = &flows[i];
-        const struct load_ride *ride =
+        const struct load_transfer *transfer =
             flow->bytes > 0 ? plan_load_table_choose(table, flow->from, flow->to, flow->bytes)
                             : NULL;
         double bytes_ns = 0,
-               alone_ns = ride != NULL ? plan_load_table_alone_ns(ride, flow->bytes, &bytes_ns) : 0;
-        plan_load_set_flow(scratch, i, ride, flow->bytes, bytes_ns);
-        if (ride == NULL)
+               alone_ns = transfer != NULL
+                              ? plan_load_table_alone_ns(transfer, flow->bytes, &bytes_ns)
+                              : 0;
+        plan_load_set_flow(scratch, i, transfer, flow->bytes, bytes_ns);
+        if (transfer == NULL)
             continue;
-        struct load_start its =
-            start != NULL && lacks_start(ride) ? start[i] : (struct load_start){0, ride->launch_ns};
+        struct load_start its = start != NULL && lacks_start(transfer)
+                                    ? start[i]
+                                    : (struct load_start){0, transfer->launch_ns};
         scratch->flow[i].begin_ns = flow->turn * its.launch_ns;
         scratch->flow[i].start_ns = fmax(alone_ns + its.start_ns - bytes_ns, 0);
     }
@@ -225,7 +229,7 @@ static bool share_a_limit(const struct sim_flow *a, const struct sim_flow *b)
 static size_t find_in_run(const struct load_run *run, const struct sim_flow *flow)
 {
     size_t at = 0;
-    while (at < run->set->flow_count && run->ride[at] != flow->queue)
+    while (at < run->set->flow_count && run->transfer[at] != flow->queue)
         at++;
     return at;
 }
@@ -324,26 +328,20 @@ struct load_time plan_load_time(const struct load_table *table, const struct loa
 
 /* ---- intervals ---- */
 
-static const struct load_resource *shared_of(const struct load_scratch *scratch, size_t i)
-{
-    uint16_t at = scratch->flow[i].slowed_by;
-    return at != SIM_NO_LIMIT ? &scratch->table->resource[at] : NULL;
-}
-
 /* Half the interval of a flow's end, relative: of its rate alone or of what it shares, whichever is
  * wider, and of what lies between one measurement and another. NAN unknown. */
 double plan_load_spread(const struct load_scratch *scratch, size_t i)
 {
-    const struct load_ride *ride = scratch->ride[i];
-    const struct load_resource *shared = shared_of(scratch, i);
+    const struct load_transfer *transfer = scratch->transfer[i];
+    const struct load_resource *shared = plan_load_shared(scratch, i);
     const struct limits *limits = scratch->table->snap->derived.limits;
-    struct prediction alone = plan_move_queued(&ride->move, scratch->flow[i].bytes);
+    struct prediction alone = plan_move_queued(&transfer->move, scratch->flow[i].bytes);
     double spread = alone.time_ns > 0 ? alone.high_ns / alone.time_ns - 1 : 0;
     if (shared != NULL) {
         double its = shared->step[shared->step_count - 1].spread;
         spread = isnan(its) || isnan(spread) ? (double)NAN : fmax(spread, its);
     }
-    const struct agreement *drift = agreement_of(limits->agree, ride->kind);
+    const struct agreement *drift = agreement_of(limits->agree, transfer->kind);
     return drift != NULL && drift->rates > 0
                ? hypot(spread, spread_one(0, drift->rate, drift->rates, 1))
                : spread;
@@ -353,10 +351,10 @@ double plan_load_spread(const struct load_scratch *scratch, size_t i)
 static struct prediction end_of(const struct load_scratch *scratch, size_t i, double launches_ns)
 {
     const struct sim_flow *flow = &scratch->flow[i];
-    if (scratch->ride[i] == NULL)
+    if (scratch->transfer[i] == NULL)
         return (struct prediction){0, 0, 0};
     double half_ns = hypot(flow->end_ns * plan_load_spread(scratch, i),
-                           plan_move_call_half_ns(&scratch->ride[i]->move, flow->bytes)) +
+                           plan_move_call_half_ns(&scratch->transfer[i]->move, flow->bytes)) +
                      launches_ns;
     return (struct prediction){flow->end_ns,
                                isnan(half_ns) ? half_ns : fmax(flow->end_ns - half_ns, 0),
@@ -390,7 +388,7 @@ static bool is_fair(const struct load_scratch *scratch, size_t count)
 {
     bool fair = true;
     for (size_t i = 0; i < count && fair; i++) {
-        const struct load_resource *shared = shared_of(scratch, i);
+        const struct load_resource *shared = plan_load_shared(scratch, i);
         fair = shared == NULL || (!shared->is_nominal && scratch->run[i] == NULL &&
                                   (shared->limit == NULL || !shared->limit->is_uneven));
     }
@@ -420,12 +418,12 @@ static void widen_by_order(struct load_scratch *scratch, const struct load_flow 
 
 /* How long beginning a transfer keeps another thread of the same process from beginning one: the
  * first of a caller for its whole call, each after it for a launch. */
-static double keeps_ns(const struct load_ride *ride, unsigned turn)
+static double keeps_ns(const struct load_transfer *transfer, unsigned turn)
 {
-    return ride == NULL ? 0
-           : turn > 0 || isnan(ride->move.t0_call_ns)
-               ? ride->launch_ns
-               : fmax(ride->move.t0_call_ns, ride->launch_ns);
+    return transfer == NULL ? 0
+           : turn > 0 || isnan(transfer->move.t0_call_ns)
+               ? transfer->launch_ns
+               : fmax(transfer->move.t0_call_ns, transfer->launch_ns);
 }
 
 /* Nothing says whether callers start transfers at the same time, or wait for each other, as threads
@@ -433,10 +431,10 @@ static double keeps_ns(const struct load_ride *ride, unsigned turn)
 static double calls_of_others(const struct load_scratch *scratch, const struct load_flow *flows,
                               size_t count, size_t last)
 {
-    const struct load_ride *own = scratch->ride[last];
+    const struct load_transfer *own = scratch->transfer[last];
     double all_ns = -keeps_ns(own, 0) - flows[last].turn * keeps_ns(own, 1);
     for (size_t i = 0; i < count; i++)
-        all_ns += keeps_ns(scratch->ride[i], flows[i].turn);
+        all_ns += keeps_ns(scratch->transfer[i], flows[i].turn);
     return fmax(all_ns, 0);
 }
 
@@ -446,33 +444,33 @@ static double calls_of_others(const struct load_scratch *scratch, const struct l
 static bool is_behind(const struct load_scratch *scratch, size_t i)
 {
     size_t before = 0;
-    while (before < i && scratch->ride[before] != scratch->ride[i])
+    while (before < i && scratch->transfer[before] != scratch->transfer[i])
         before++;
-    return before < i && scratch->ride[i] != NULL;
+    return before < i && scratch->transfer[i] != NULL;
 }
 
 /* All of it, of just this pair. */
-static bool is_measured(const struct load_ride *ride, double bytes)
+static bool is_measured(const struct load_transfer *transfer, double bytes)
 {
-    return ride->known == LOAD_MEASURED && plan_move_knows(&ride->move, bytes) &&
-           !plan_move_is_by_another(&ride->move, bytes, bytes);
+    return transfer->known == LOAD_MEASURED && plan_move_knows(&transfer->move, bytes) &&
+           !plan_move_is_by_another(&transfer->move, bytes, bytes);
 }
 
 static struct load_part part_of(const struct load_scratch *scratch, size_t i, unsigned turn)
 {
-    const struct load_ride *ride = scratch->ride[i];
+    const struct load_transfer *transfer = scratch->transfer[i];
     const struct sim_flow *flow = &scratch->flow[i];
     struct load_part part = {.time = {flow->end_ns, flow->end_ns, flow->end_ns}};
-    if (ride == NULL)
+    if (transfer == NULL)
         return part;
-    part = (struct load_part){.time = end_of(scratch, i, turn * ride->launch_ns),
+    part = (struct load_part){.time = end_of(scratch, i, turn * transfer->launch_ns),
                               .waits_ns = flow->begin_ns,
                               .starts_ns = flow->start_ns,
                               .is_behind = is_behind(scratch, i),
-                              .move = &ride->move,
-                              .shared = shared_of(scratch, i),
+                              .move = &transfer->move,
+                              .shared = plan_load_shared(scratch, i),
                               .seen = scratch->run[i] != NULL ? scratch->run[i]->set : NULL};
-    part.alone_ns = plan_load_table_alone_ns(ride, flow->bytes, &part.bytes_ns);
+    part.alone_ns = plan_load_table_alone_ns(transfer, flow->bytes, &part.bytes_ns);
     return part;
 }
 
@@ -480,21 +478,17 @@ struct load_prediction plan_load_predict(const struct load_table *table,
                                          const struct load_flow *flows, size_t count,
                                          struct load_scratch *scratch, struct load_part *ret_parts)
 {
-    struct load_prediction whole = {.is_known = true, .is_measured = true};
+    struct load_prediction whole = {.is_measured = true};
     struct load_part *parts = ret_parts != NULL ? ret_parts : scratch->part;
     simulate(scratch, flows, count, NULL);
     for (size_t i = 0; i < count; i++) {
-        const struct load_ride *ride = scratch->ride[i];
+        const struct load_transfer *transfer = scratch->transfer[i];
         struct load_part *part = &parts[i];
         *part = part_of(scratch, i, flows[i].turn);
-        whole.alone_ns = fmax(whole.alone_ns, part->alone_ns + part->waits_ns);
-        whole.sum_ns += part->time.time_ns;
         if (part->time.time_ns > parts[whole.last].time.time_ns)
             whole.last = i;
-        whole.is_known = whole.is_known &&
-                         (ride != NULL || flows[i].from == flows[i].to || !(flows[i].bytes > 0));
         whole.is_measured = whole.is_measured &&
-                            (ride == NULL || is_measured(ride, flows[i].bytes)) &&
+                            (transfer == NULL || is_measured(transfer, flows[i].bytes)) &&
                             (part->shared == NULL || !part->shared->is_nominal);
     }
     whole.is_explained = plan_load_is_explained(table, flows, count, scratch);

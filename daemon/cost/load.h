@@ -27,9 +27,8 @@
 #define LOAD_PLACES_MAX 256
 
 /* How gpus copy to each other; best: whatever is faster alone, for each pair and size, as it is
- * with the host in any case (a kernel where it is faster by LOAD_WORTH). */
+ * with the host in any case (a kernel where it is faster by more than POLICY_SAME). */
 enum load_by { LOAD_BEST, LOAD_COPY_ENGINE, LOAD_KERNEL };
-#define LOAD_WORTH 0.02
 
 /* What is known of a pair: nothing; what the links between are said to carry; a rate that somebody
  * published; a measured one. */
@@ -75,13 +74,10 @@ struct load_part {
     double waits_ns, starts_ns;
     /* the rest of alone_ns, in which its bytes move; they may take longer beside others */
     double bytes_ns;
-    /* another of the same two places that goes the same way stands for it among those that share
-     * something */
-    bool is_behind;
+    bool is_behind;                     /* an earlier one is moved by the same engine */
     const struct move *move;            /* of the table: what was taken; NULL it takes no time */
     const struct load_resource *shared; /* what slowed it last; NULL nothing */
-    /* of the snapshot: these very transfers, or others that cannot be told apart from them,
-     * measured together, where what it got there decides; NULL no */
+    /* of the snapshot: these very transfers measured together, where that decides; NULL no */
     const struct set *seen;
 };
 
@@ -91,15 +87,9 @@ struct load_prediction {
     /* of high_ns: what the last would wait for if each caller waited for the others' calls; 0 no
      * interval, or no other */
     double waits_ns;
-    double sum_ns;
-    /* of the flow that takes longest alone: no sharing could make the step shorter */
-    double alone_ns;
     size_t last;                        /* the flow that ends last */
     const struct load_resource *shared; /* what slowed that one last; NULL nothing */
-    /* every flow's rate is known; else those that are not count as no time at all */
-    bool is_known;
-    /* what its transfers were measured to get together is what is known to be shared
-     * (cost/load_unexplained.h) */
+    /* no concurrent run of its transfers got less together than shared limits explain */
     bool is_explained;
     /* all of it, and of just that: it is explained, nothing nominal or published is in it, and
      * nothing of another pair that matters (plan_move_is_by_another) */

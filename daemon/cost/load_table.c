@@ -71,17 +71,17 @@ static bool find_network(const struct snapshot *snap, place_id from, place_id to
 }
 
 static void take_move(const struct load_table *table, const struct move *move, bool network,
-                      struct load_ride *ride)
+                      struct load_transfer *transfer)
 {
-    ride->move = *move;
-    ride->known = known_of(move);
-    ride->start_ns = plan_move_start_ns(move);
-    ride->launch_ns = plan_move_launch_ns(move);
-    ride->kind = network ? TRANSFER_NETWORK : plan_move_kind(table->snap->graph, move);
-    ride->several = limits_pair(table->snap->derived.limits, move->from, move->to)->several;
+    transfer->move = *move;
+    transfer->known = known_of(move);
+    transfer->start_ns = plan_move_start_ns(move);
+    transfer->launch_ns = plan_move_launch_ns(move);
+    transfer->kind = network ? TRANSFER_NETWORK : plan_move_kind(table->snap->graph, move);
+    transfer->several = limits_pair(table->snap->derived.limits, move->from, move->to)->several;
 }
 
-static void find_ride(struct load_table *table, enum move_by by, size_t a, size_t b)
+static void find_transfer(struct load_table *table, enum move_by by, size_t a, size_t b)
 {
     const struct graph *graph = table->snap->graph;
     place_id from = table->place[a], to = table->place[b];
@@ -97,7 +97,7 @@ static void find_ride(struct load_table *table, enum move_by by, size_t a, size_
     const struct pair *pair = network ? NULL : plan_pairs_find(table->pairs, from, to, by);
     if (pair != NULL && move.rate != NULL)
         plan_alike_take(&move, pair->alike);
-    take_move(table, &move, network, plan_load_table_ride(table, by, a, b));
+    take_move(table, &move, network, plan_load_table_transfer(table, by, a, b));
 }
 
 /* ---- resources ---- */
@@ -114,12 +114,12 @@ static bool add_resource(struct load_table *table, const struct load_resource *r
     return true;
 }
 
-static bool add_use(struct load_table *table, struct load_ride *ride, uint16_t resource)
+static bool add_use(struct load_table *table, struct load_transfer *transfer, uint16_t resource)
 {
     if (!make_room(&table->use, table->use_count, &table->use_room, sizeof *table->use))
         return false;
     table->use[table->use_count++] = resource;
-    ride->use_count++;
+    transfer->use_count++;
     return true;
 }
 
@@ -165,7 +165,7 @@ static bool add_found(struct load_table *table, const struct limits *limits, siz
 
 /* As structure states it: at least what runs show of the same part; of a PCIe port as much of the
  * stated rate as the transfer reaches of its own link. */
-static double stated_of(const struct load_table *table, const struct load_ride *ride,
+static double stated_of(const struct load_table *table, const struct load_transfer *transfer,
                         const struct limit *limit)
 {
     const struct limit_role *role = &limit->role;
@@ -173,8 +173,8 @@ static double stated_of(const struct load_table *table, const struct load_ride *
     bool is_stated = limit->source == LIMIT_STATED || limit->source == LIMIT_MEMBER;
     if (table->place == NULL)
         return rate;
-    if (limits_is_pcie_port(role->part) && is_stated && ride->move.stated > 0)
-        rate *= fmin(ride->move.bytes_per_s / ride->move.stated, 1);
+    if (limits_is_pcie_port(role->part) && is_stated && transfer->move.stated > 0)
+        rate *= fmin(transfer->move.bytes_per_s / transfer->move.stated, 1);
     for (size_t r = 0; r < table->resource_count; r++) {
         const struct limit *found = table->resource[r].limit;
         bool same = found != NULL && found->source == LIMIT_RUNS && found->has_role &&
@@ -188,41 +188,41 @@ static double stated_of(const struct load_table *table, const struct load_ride *
 }
 
 /* The first transfer that uses it adds it. */
-static bool use_stated(struct load_table *table, struct load_ride *ride, size_t at)
+static bool use_stated(struct load_table *table, struct load_transfer *transfer, size_t at)
 {
     const struct limit *limit = &table->snap->derived.limits->item[at];
     uint16_t *index = &table->index[at];
     if (*index == SIM_NO_LIMIT) {
         struct load_resource resource = {
             .step_count = 1,
-            .step = {{1, stated_of(table, ride, limit), NAN, NAN, NAN}},
+            .step = {{1, stated_of(table, transfer, limit), NAN, NAN, NAN}},
             .is_nominal = true,
             .apart = limit->apart,
             .limit = limit};
         snprintf(resource.name, sizeof resource.name, "%s", limit->name);
         if (!add_resource(table, &resource, index))
             return false;
-    } else if (limits_is_pcie_port(limit->role.part) && ride->kind != TRANSFER_NETWORK) {
+    } else if (limits_is_pcie_port(limit->role.part) && transfer->kind != TRANSFER_NETWORK) {
         double *rate = &table->resource[*index].step[0].bytes_per_s;
-        *rate = fmax(*rate, stated_of(table, ride, limit));
+        *rate = fmax(*rate, stated_of(table, transfer, limit));
     }
-    return add_use(table, ride, *index);
+    return add_use(table, transfer, *index);
 }
 
-static bool list_uses(struct load_table *table, struct load_ride *ride, uint16_t both)
+static bool list_uses(struct load_table *table, struct load_transfer *transfer, uint16_t both)
 {
     const struct limits *limits = table->snap->derived.limits;
-    const struct move *move = &ride->move;
+    const struct move *move = &transfer->move;
     const char *axes = move->rate != NULL ? values_axes(table->snap->values, move->rate) : "";
     uint16_t item[LIMITS_USES_MAX];
-    size_t count = limits_of(limits, ride->kind, move->from, move->to, axes, item);
-    ride->use = (uint32_t)table->use_count;
-    bool ok = both == SIM_NO_LIMIT || add_use(table, ride, both);
+    size_t count = limits_of(limits, transfer->kind, move->from, move->to, axes, item);
+    transfer->use = (uint32_t)table->use_count;
+    bool ok = both == SIM_NO_LIMIT || add_use(table, transfer, both);
     for (size_t i = 0; i < count && ok; i++)
         ok = limits->item[item[i]].source == LIMIT_RUNS
                  ? (table->index[item[i]] != SIM_NO_LIMIT || add_found(table, limits, item[i])) &&
-                       add_use(table, ride, table->index[item[i]])
-                 : use_stated(table, ride, item[i]);
+                       add_use(table, transfer, table->index[item[i]])
+                 : use_stated(table, transfer, item[i]);
     return ok;
 }
 
@@ -231,8 +231,8 @@ static bool list_uses(struct load_table *table, struct load_ride *ride, uint16_t
 static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t b,
                      uint16_t *ret_index)
 {
-    const struct load_ride *there = plan_load_table_ride(table, by, a, b),
-                           *back = plan_load_table_ride(table, by, b, a);
+    const struct load_transfer *there = plan_load_table_transfer(table, by, a, b),
+                               *back = plan_load_table_transfer(table, by, b, a);
     const struct pair *pair = plan_pairs_find(table->pairs, table->place[a], table->place[b], by);
     const struct value *published = published_bound_together(table->snap, &there->move),
                        *both = published != NULL ? published
@@ -264,8 +264,8 @@ static bool list_all_uses(struct load_table *table)
         bool nics = i >= 2 * places * places;
         enum move_by by = i / (places * places) % 2 == 0 ? MOVE_COPY_ENGINE : MOVE_KERNEL;
         size_t a = i / places % places, b = i % places;
-        struct load_ride *there = plan_load_table_ride(table, by, a, b),
-                         *back = plan_load_table_ride(table, by, b, a);
+        struct load_transfer *there = plan_load_table_transfer(table, by, a, b),
+                             *back = plan_load_table_transfer(table, by, b, a);
         uint16_t both = SIM_NO_LIMIT;
         if (a >= b || (there->kind == TRANSFER_NETWORK || back->kind == TRANSFER_NETWORK) != nics)
             continue;
@@ -304,21 +304,21 @@ static size_t index_of(const struct load_table *table, place_id place)
 }
 
 /* 0: not in the table, or not measured like this. */
-static uint32_t ride_of(const struct load_table *table, const struct set *set,
-                        const struct set_flow *flow)
+static uint32_t transfer_of(const struct load_table *table, const struct set *set,
+                            const struct set_flow *flow)
 {
     unsigned kind = transfer_kind_of(set->metric);
     enum move_by by = kind == TRANSFER_HOST_KERNEL || kind == TRANSFER_PEER_KERNEL
                           ? MOVE_KERNEL
                           : MOVE_COPY_ENGINE;
     size_t from = index_of(table, flow->from), to = index_of(table, flow->to);
-    const struct load_ride *ride = from < table->place_count && to < table->place_count
-                                       ? plan_load_table_ride(table, by, from, to)
-                                       : NULL;
-    return ride != NULL && ride->known == LOAD_MEASURED && ride->kind == kind &&
+    const struct load_transfer *transfer = from < table->place_count && to < table->place_count
+                                               ? plan_load_table_transfer(table, by, from, to)
+                                               : NULL;
+    return transfer != NULL && transfer->known == LOAD_MEASURED && transfer->kind == kind &&
                    flow->bytes_per_s > 0 &&
-                   strcmp(values_axes(table->snap->values, ride->move.rate), flow->axes) == 0
-               ? plan_load_table_number(table, ride)
+                   strcmp(values_axes(table->snap->values, transfer->move.rate), flow->axes) == 0
+               ? plan_load_table_number(table, transfer)
                : 0;
 }
 
@@ -381,7 +381,7 @@ static bool find_runs(struct load_table *table)
                         transfer_kind_of(set->metric) == TRANSFER_HOST_ENGINE &&
                         reads_and_writes(snap->graph, set);
         for (size_t i = 0; i < set->flow_count && is_taken; i++)
-            is_taken = (run.ride[i] = ride_of(table, set, &set->flow[i])) != 0;
+            is_taken = (run.transfer[i] = transfer_of(table, set, &set->flow[i])) != 0;
         if (!is_taken)
             continue;
         if (!make_room(&table->run, table->run_count, &room, sizeof *table->run))
@@ -396,7 +396,7 @@ static bool find_runs(struct load_table *table)
 
 /* ---- tables ---- */
 
-static struct load_table *begin(const struct snapshot *snap, size_t rides)
+static struct load_table *begin(const struct snapshot *snap, size_t transfers)
 {
     struct load_table *table = calloc(1, sizeof *table);
     size_t limits = snap->derived.limits->count;
@@ -404,8 +404,8 @@ static struct load_table *begin(const struct snapshot *snap, size_t rides)
         return NULL;
     *table = (struct load_table){.snap = snap,
                                  .pairs = snap->derived.pairs,
-                                 .ride = calloc(rides + 1, sizeof *table->ride),
-                                 .ride_count = rides,
+                                 .transfer = calloc(transfers + 1, sizeof *table->transfer),
+                                 .transfer_count = transfers,
                                  .index = malloc((limits + 1) * sizeof *table->index)};
     for (size_t i = 0; table->index != NULL && i < limits; i++)
         table->index[i] = SIM_NO_LIMIT;
@@ -425,7 +425,7 @@ struct load_table *plan_load_table_new(const struct snapshot *snap, const place_
 {
     const struct limits *limits = snap->derived.limits;
     struct load_table *table = begin(snap, 2 * count * count);
-    bool ok = table != NULL && table->ride != NULL && table->index != NULL &&
+    bool ok = table != NULL && table->transfer != NULL && table->index != NULL &&
               (table->place = calloc(count + 1, sizeof *table->place)) != NULL;
     if (!ok)
         return finish(table, false);
@@ -437,7 +437,7 @@ struct load_table *plan_load_table_new(const struct snapshot *snap, const place_
         ok = limits->item[i].source != LIMIT_RUNS || add_found(table, limits, i);
     for (size_t i = 0; i < count * count; i++)
         for (int mechanism = MOVE_COPY_ENGINE; mechanism <= MOVE_KERNEL; mechanism++)
-            find_ride(table, (enum move_by)mechanism, i / count, i % count);
+            find_transfer(table, (enum move_by)mechanism, i / count, i % count);
     return finish(table, ok && list_all_uses(table) && find_runs(table));
 }
 
@@ -445,10 +445,10 @@ struct load_table *plan_load_table_of(const struct snapshot *snap, const struct 
                                       size_t count)
 {
     struct load_table *table = begin(snap, count);
-    bool ok = table != NULL && table->ride != NULL && table->index != NULL;
+    bool ok = table != NULL && table->transfer != NULL && table->index != NULL;
     for (size_t i = 0; i < count && ok; i++) {
-        take_move(table, moves[i], false, &table->ride[i]);
-        ok = list_uses(table, &table->ride[i], SIM_NO_LIMIT);
+        take_move(table, moves[i], false, &table->transfer[i]);
+        ok = list_uses(table, &table->transfer[i], SIM_NO_LIMIT);
     }
     return finish(table, ok);
 }
@@ -458,7 +458,7 @@ void plan_load_free(struct load_table *table)
     if (table == NULL)
         return;
     free(table->place);
-    free(table->ride);
+    free(table->transfer);
     free(table->resource);
     free(table->index);
     free(table->limit);
@@ -470,22 +470,24 @@ void plan_load_free(struct load_table *table)
 
 /* ---- one flow ---- */
 
-double plan_load_table_alone_ns(const struct load_ride *ride, double bytes, double *ret_bytes_ns)
+double plan_load_table_alone_ns(const struct load_transfer *transfer, double bytes,
+                                double *ret_bytes_ns)
 {
-    const struct move *move = &ride->move;
+    const struct move *move = &transfer->move;
     double queued_ns = plan_move_queued_ns(move, bytes);
     if (ret_bytes_ns != NULL)
-        *ret_bytes_ns = fmax(queued_ns - ride->start_ns, 0);
+        *ret_bytes_ns = fmax(queued_ns - transfer->start_ns, 0);
     return isnan(move->t0_call_ns)
                ? queued_ns
-               : curve_fit_called_ns(queued_ns, move->t0_call_ns, ride->start_ns);
+               : curve_fit_called_ns(queued_ns, move->t0_call_ns, transfer->start_ns);
 }
 
-const struct load_ride *plan_load_table_choose(const struct load_table *table, size_t from,
-                                               size_t to, double bytes)
+const struct load_transfer *plan_load_table_choose(const struct load_table *table, size_t from,
+                                                   size_t to, double bytes)
 {
-    const struct load_ride *engine = plan_load_table_ride(table, MOVE_COPY_ENGINE, from, to),
-                           *kernel = plan_load_table_ride(table, MOVE_KERNEL, from, to);
+    const struct load_transfer *engine =
+                                   plan_load_table_transfer(table, MOVE_COPY_ENGINE, from, to),
+                               *kernel = plan_load_table_transfer(table, MOVE_KERNEL, from, to);
     if (engine->known == LOAD_NOTHING || kernel->known == LOAD_NOTHING)
         return engine->known != LOAD_NOTHING   ? engine
                : kernel->known != LOAD_NOTHING ? kernel
@@ -501,6 +503,6 @@ const struct load_ride *plan_load_table_choose(const struct load_table *table, s
         /* by links alone both look alike, and such engines are the ones that may not fill them */
         return kernel;
     /* a program copies to the host by engine unless it has kernels for that */
-    double worth = (kernel->kind & TRANSFER_HOST_KERNEL) != 0 ? 1 - LOAD_WORTH : 1;
+    double worth = (kernel->kind & TRANSFER_HOST_KERNEL) != 0 ? 1 - POLICY_SAME : 1;
     return kernel_ns < worth * engine_ns ? kernel : engine;
 }

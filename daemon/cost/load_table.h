@@ -8,7 +8,7 @@
 #include "sim/sim.h"
 
 /* One pair by one mechanism. */
-struct load_ride {
+struct load_transfer {
     struct move move;
     enum load_known known;
     unsigned kind; /* enum transfer_kind */
@@ -21,8 +21,8 @@ struct load_ride {
 
 /* A concurrent run that is taken as it was measured. */
 struct load_run {
-    const struct set *set;         /* of the snapshot */
-    uint32_t ride[SETS_FLOWS_MAX]; /* of its flows, by number */
+    const struct set *set;             /* of the snapshot */
+    uint32_t transfer[SETS_FLOWS_MAX]; /* of its flows, by number */
     /* mean rate of those that write host memory, and of those that read it: which of these came
      * first is chance; own, and of all similar runs */
     double own[2], rate[2];
@@ -34,8 +34,8 @@ struct load_table {
     place_id *place;
     size_t place_count;
     enum load_by by;
-    struct load_ride *ride; /* by mechanism, from, to; or those of plan_load_table_of */
-    size_t ride_count;
+    struct load_transfer *transfer; /* by mechanism, from, to; or those of plan_load_table_of */
+    size_t transfer_count;
     struct load_resource *resource;
     size_t resource_count, resource_room;
     uint16_t *index;         /* of a resource, by limit of the snapshot; SIM_NO_LIMIT none */
@@ -47,50 +47,59 @@ struct load_table {
     size_t run_count;
 };
 
-static inline struct load_ride *plan_load_table_ride(const struct load_table *table,
-                                                     enum move_by by, size_t from, size_t to)
+static inline struct load_transfer *
+plan_load_table_transfer(const struct load_table *table, enum move_by by, size_t from, size_t to)
 {
-    return &table->ride[((size_t)by * table->place_count + from) * table->place_count + to];
+    return &table->transfer[((size_t)by * table->place_count + from) * table->place_count + to];
 }
 
-/* A ride's number, from 1 on. */
+/* A transfer's number, from 1 on. */
 static inline uint32_t plan_load_table_number(const struct load_table *table,
-                                              const struct load_ride *ride)
+                                              const struct load_transfer *transfer)
 {
-    return (uint32_t)(ride - table->ride) + 1;
+    return (uint32_t)(transfer - table->transfer) + 1;
 }
 
-/* Of all pairs of count places; or of these moves alone, a ride each, without runs. NULL when out
- * of memory. */
+/* Of all pairs of count places; or of these moves alone, a transfer each, without runs. NULL when
+ * out of memory. */
 struct load_table *plan_load_table_new(const struct snapshot *snap, const place_id *places,
                                        size_t count, enum load_by by);
 struct load_table *plan_load_table_of(const struct snapshot *snap, const struct move *const *moves,
                                       size_t count);
 
 /* As its caller's clock sees it. ret_bytes_ns: the part of it in which bytes move; NULL fine. */
-double plan_load_table_alone_ns(const struct load_ride *ride, double bytes, double *ret_bytes_ns);
+double plan_load_table_alone_ns(const struct load_transfer *transfer, double bytes,
+                                double *ret_bytes_ns);
 
 /* The transfer that a flow is: with LOAD_BEST the faster one; NULL when nothing is known, or from
  * and to are the same. */
-const struct load_ride *plan_load_table_choose(const struct load_table *table, size_t from,
-                                               size_t to, double bytes);
+const struct load_transfer *plan_load_table_choose(const struct load_table *table, size_t from,
+                                                   size_t to, double bytes);
 
 /* What one step needs while it is looked at. */
 struct load_scratch {
     const struct load_table *table;
     struct sim *sim;
     struct sim_flow *flow;
-    const struct load_ride **ride; /* of each flow; NULL it takes no time */
-    const struct load_run **run;   /* of each flow: what it got there decides; NULL none */
+    const struct load_transfer **transfer; /* of each flow; NULL it takes no time */
+    const struct load_run **run;           /* of each flow: what it got there decides; NULL none */
     struct load_part *part;
     struct sim_limit *limit; /* the table's, but for those that depend on kinds */
     struct sim_step *step;   /* of those */
     unsigned *kinds;
 };
 
-/* Sets one flow, which begins at once and starts in no time; ride NULL: it takes no time. */
-void plan_load_set_flow(struct load_scratch *scratch, size_t i, const struct load_ride *ride,
-                        double bytes, double bytes_ns);
+/* The resource that slowed a flow last; NULL none. */
+static inline const struct load_resource *plan_load_shared(const struct load_scratch *scratch,
+                                                           size_t i)
+{
+    uint16_t at = scratch->flow[i].slowed_by;
+    return at != SIM_NO_LIMIT ? &scratch->table->resource[at] : NULL;
+}
+
+/* Sets one flow, which begins at once and starts in no time; transfer NULL: it takes no time. */
+void plan_load_set_flow(struct load_scratch *scratch, size_t i,
+                        const struct load_transfer *transfer, double bytes, double bytes_ns);
 
 /* Sets, for count flows, the limits that depend on the kinds of transfers. */
 void plan_load_limit_by_kinds(struct load_scratch *scratch, size_t count);

@@ -6,7 +6,6 @@
 
 #include "cost/doubt.h"
 #include "cost/limits.h"
-#include "cost/load_untried.h"
 #include "cost/policy.h"
 
 #define RUNS_NAMED 3 /* runs that are not explained */
@@ -26,23 +25,17 @@ static const char *name_of(const struct asked *asked, size_t index)
     return graph_place(asked->table->snap->graph, asked->table->place[index])->name;
 }
 
-static const struct load_resource *shared_of(const struct asked *asked, size_t i)
-{
-    uint16_t at = asked->scratch->flow[i].slowed_by;
-    return at != SIM_NO_LIMIT ? &asked->table->resource[at] : NULL;
-}
-
 /* ---- transfers ---- */
 
 /* What is not known of a flow; REASON_CODES nothing. */
 static enum reason_code lack_of(const struct asked *asked, size_t i)
 {
-    const struct load_ride *ride = asked->scratch->ride[i];
+    const struct load_transfer *transfer = asked->scratch->transfer[i];
     const struct load_flow *flow = &asked->flow[i];
-    if (ride == NULL)
+    if (transfer == NULL)
         return flow->from != flow->to && flow->bytes > 0 ? REASON_TRANSFER_UNKNOWN : REASON_CODES;
-    const struct move *move = &ride->move;
-    if (ride->known == LOAD_NOMINAL)
+    const struct move *move = &transfer->move;
+    if (transfer->known == LOAD_NOMINAL)
         return plan_move_is_back(move) ? REASON_TRANSFER_REVERSE
                : plan_move_is_own(move) || plan_move_is_engines(move) ||
                        plan_move_is_bounded(move) || move->most != NULL
@@ -52,7 +45,7 @@ static enum reason_code lack_of(const struct asked *asked, size_t i)
         return REASON_TRANSFER_SMALL;
     if (plan_move_is_by_another(move, flow->bytes, flow->bytes))
         return REASON_TRANSFER_SIMILAR;
-    return ride->known == LOAD_PUBLISHED ? REASON_TRANSFER_PUBLISHED : REASON_CODES;
+    return transfer->known == LOAD_PUBLISHED ? REASON_TRANSFER_PUBLISHED : REASON_CODES;
 }
 
 static bool has_code(const struct reasons *reasons, size_t count, enum reason_code code)
@@ -78,10 +71,10 @@ static void warn_of_flows(const struct asked *asked)
 {
     size_t before = asked->warnings->count;
     for (size_t i = 0; i < asked->count; i++) {
-        const struct load_ride *ride = asked->scratch->ride[i];
-        const struct load_resource *shared = shared_of(asked, i);
+        const struct load_transfer *transfer = asked->scratch->transfer[i];
+        const struct load_resource *shared = plan_load_shared(asked->scratch, i);
         warn_of_flow(asked, i, lack_of(asked, i), before);
-        if (ride != NULL && ride->several && shared != NULL && shared->is_nominal &&
+        if (transfer != NULL && transfer->several && shared != NULL && shared->is_nominal &&
             shared->limit->role.part == LIMIT_LINK)
             warn_of_flow(asked, i, REASON_PATH_UNKNOWN, before);
     }
@@ -98,7 +91,7 @@ void plan_load_why_beside(const struct load_table *table, const struct load_flow
 
 static unsigned kind_of(const struct asked *asked, size_t i)
 {
-    return asked->scratch->ride[i] != NULL ? asked->scratch->ride[i]->kind : 0;
+    return asked->scratch->transfer[i] != NULL ? asked->scratch->transfer[i]->kind : 0;
 }
 
 static void warn_of_stated(const struct asked *asked, const struct load_resource *shared)
@@ -156,25 +149,25 @@ static const struct set *find_set(const struct asked *asked, const struct limit 
 static bool cite_shared(const struct asked *asked, size_t i, struct evidence *evidence,
                         size_t start)
 {
-    const struct load_resource *shared = shared_of(asked, i);
+    const struct load_resource *shared = plan_load_shared(asked->scratch, i);
     const struct load_run *run = asked->scratch->run[i];
     if (run != NULL)
         return evidence_add_set(evidence, start, run->set);
-    if (shared == NULL || asked->scratch->ride[i] == NULL || shared->is_nominal)
+    if (shared == NULL || asked->scratch->transfer[i] == NULL || shared->is_nominal)
         return true;
     if (shared->value != NULL)
         return evidence_add(evidence, start, shared->value);
-    const struct set *set = find_set(asked, shared->limit, &asked->scratch->ride[i]->move);
+    const struct set *set = find_set(asked, shared->limit, &asked->scratch->transfer[i]->move);
     return set == NULL || evidence_add_set(evidence, start, set);
 }
 
 static enum berth_code cite(const struct asked *asked, size_t i, struct evidence *evidence,
                             size_t start, struct berth_err *err)
 {
-    const struct load_ride *ride = asked->scratch->ride[i];
-    enum berth_code code =
-        ride != NULL ? plan_move_cite(asked->table->snap->graph, &ride->move, evidence, start, err)
-                     : BERTH_OK;
+    const struct load_transfer *transfer = asked->scratch->transfer[i];
+    enum berth_code code = transfer != NULL ? plan_move_cite(asked->table->snap->graph,
+                                                             &transfer->move, evidence, start, err)
+                                            : BERTH_OK;
     return code != BERTH_OK || cite_shared(asked, i, evidence, start)
                ? code
                : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
@@ -187,9 +180,9 @@ static size_t find_flow(const struct asked *asked, unsigned kind, const struct s
 {
     size_t i = 0;
     for (; i < asked->count; i++) {
-        const struct load_ride *ride = asked->scratch->ride[i];
-        if (ride != NULL && ride->kind == kind && ride->move.from == flow->from &&
-            ride->move.to == flow->to && asked->flow[i].bytes > 0)
+        const struct load_transfer *transfer = asked->scratch->transfer[i];
+        if (transfer != NULL && transfer->kind == kind && transfer->move.from == flow->from &&
+            transfer->move.to == flow->to && asked->flow[i].bytes > 0)
             break;
     }
     return i;
@@ -288,15 +281,15 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
     const struct asked asked = {table, flows, count, scratch, warnings, ""};
     unsigned kinds = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct load_resource *shared = shared_of(&asked, i);
-        const struct load_ride *ride = scratch->ride[i];
+        const struct load_resource *shared = plan_load_shared(scratch, i);
+        const struct load_transfer *transfer = scratch->transfer[i];
         enum berth_code code = cite(&asked, i, evidence, start, err);
         if (code != BERTH_OK)
             return code;
         if (shared != NULL && shared->is_nominal)
             warn_of_stated(&asked, shared);
-        if (ride != NULL && ride->known == LOAD_NOMINAL &&
-            plan_move_lacks_start(&ride->move, flows[i].bytes))
+        if (transfer != NULL && transfer->known == LOAD_NOMINAL &&
+            plan_move_lacks_start(&transfer->move, flows[i].bytes))
             warn_of_flow(&asked, i, REASON_START_UNKNOWN, 0);
         warn_of_kinds(&asked, i);
         kinds |= kind_of(&asked, i);
@@ -311,9 +304,9 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
 
 static bool is_over_host(const struct asked *asked, size_t i)
 {
-    const struct load_ride *ride = asked->scratch->ride[i];
-    return ride != NULL && asked->flow[i].bytes > 0 &&
-           limits_pair(asked->table->snap->derived.limits, ride->move.from, ride->move.to)
+    const struct load_transfer *transfer = asked->scratch->transfer[i];
+    return transfer != NULL && asked->flow[i].bytes > 0 &&
+           limits_pair(asked->table->snap->derived.limits, transfer->move.from, transfer->move.to)
                ->over_host;
 }
 
@@ -329,7 +322,7 @@ static bool meet(const struct load_flow *a, const struct load_flow *b)
 static bool share_what_was_measured(const struct asked *asked, size_t i, size_t j)
 {
     const struct load_table *table = asked->table;
-    const struct load_ride *a = asked->scratch->ride[i], *b = asked->scratch->ride[j];
+    const struct load_transfer *a = asked->scratch->transfer[i], *b = asked->scratch->transfer[j];
     const struct pair *pair = plan_pairs_find(table->pairs, a->move.from, a->move.to, a->move.by);
     bool found = a->move.from == b->move.to && a->move.to == b->move.from &&
                  a->move.by == b->move.by && pair != NULL && pair->alike_both != NULL;
@@ -342,21 +335,21 @@ static bool share_what_was_measured(const struct asked *asked, size_t i, size_t 
     return found;
 }
 
-static bool is_in_set(const struct set *set, const struct load_ride *ride)
+static bool is_in_set(const struct set *set, const struct load_transfer *transfer)
 {
     bool is = false;
     for (size_t f = 0; f < set->flow_count && !is; f++)
-        is = set->flow[f].from == ride->move.from && set->flow[f].to == ride->move.to;
-    return is && transfer_kind_of(set->metric) == ride->kind;
+        is = set->flow[f].from == transfer->move.from && set->flow[f].to == transfer->move.to;
+    return is && transfer_kind_of(set->metric) == transfer->kind;
 }
 
 static bool were_measured_together(const struct asked *asked, size_t i, size_t j)
 {
     const struct sets *sets = asked->table->snap->sets;
-    const struct load_ride *const *ride = asked->scratch->ride;
+    const struct load_transfer *const *transfer = asked->scratch->transfer;
     bool found = false;
     for (size_t s = 0; sets != NULL && s < sets->count && !found; s++)
-        found = is_in_set(&sets->item[s], ride[i]) && is_in_set(&sets->item[s], ride[j]);
+        found = is_in_set(&sets->item[s], transfer[i]) && is_in_set(&sets->item[s], transfer[j]);
     return found;
 }
 
@@ -374,11 +367,11 @@ static void find_between(const struct asked *asked, struct load_untried *ret)
             continue;
         ret->users = 0;
         for (size_t i = 0; i < asked->count; i++) {
-            const struct load_ride *ride = asked->scratch->ride[i];
+            const struct load_transfer *transfer = asked->scratch->transfer[i];
             const struct sim_flow *flow = &asked->scratch->flow[i];
-            if (ride == NULL || !(flow->bytes > 0) ||
-                (ride->kind & (TRANSFER_PEER_ENGINE | TRANSFER_PEER_KERNEL)) == 0 ||
-                !limits_uses(limits, limit, ride->move.from, ride->move.to, ""))
+            if (transfer == NULL || !(flow->bytes > 0) ||
+                (transfer->kind & (TRANSFER_PEER_ENGINE | TRANSFER_PEER_KERNEL)) == 0 ||
+                !limits_uses(limits, limit, transfer->move.from, transfer->move.to, ""))
                 continue;
             ret->users++;
             rate += flow->bytes * 1e9 / fmax(flow->end_ns - flow->begin_ns - flow->start_ns, 1);

@@ -29,3 +29,19 @@ enum berth_code plan_load_why_last(const struct load_table *table, const struct 
 void plan_load_why_beside(const struct load_table *table, const struct load_flow *flows,
                           size_t count, const struct load_scratch *scratch, const char *prefix,
                           struct reasons *warnings);
+
+/* Transfers of which no measurement says what they get together: two between gpus that meet at one
+ * on their way through the host, or more between two packages than a run had. They count as slowing
+ * each other no more than structure says: nothing is proven of such an iteration. */
+struct load_untried {
+    bool is_any;
+    /* of the step: two that meet; the same one twice: out of memory */
+    size_t flow[2];
+    /* of the snapshot: what joins two packages; NULL it is flow */
+    const struct limit *between;
+    size_t users; /* transfers of the step through that */
+};
+
+/* scratch holds the step, which has just been run. */
+struct load_untried plan_load_untried(const struct load_table *table, const struct load_flow *flows,
+                                      size_t count, const struct load_scratch *scratch);

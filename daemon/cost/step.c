@@ -5,24 +5,18 @@
 #include "cost/limits.h"
 #include "cost/load_table.h"
 
-static const struct load_resource *shared_of(const struct load_scratch *scratch, size_t i)
-{
-    uint16_t at = scratch->flow[i].slowed_by;
-    return at != SIM_NO_LIMIT ? &scratch->table->resource[at] : NULL;
-}
-
 static void prepare_step(struct load_scratch *scratch, const struct step_flow *flows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct load_ride *ride = &scratch->table->ride[i];
-        double bytes = flows[i].bytes, time_ns = plan_move_queued_ns(&ride->move, bytes),
-               start_ns = bytes > 0 ? fmin(ride->start_ns, time_ns) : time_ns;
-        plan_load_set_flow(scratch, i, ride, bytes, bytes > 0 ? time_ns - start_ns : 1);
+        const struct load_transfer *transfer = &scratch->table->transfer[i];
+        double bytes = flows[i].bytes, time_ns = plan_move_queued_ns(&transfer->move, bytes),
+               start_ns = bytes > 0 ? fmin(transfer->start_ns, time_ns) : time_ns;
+        plan_load_set_flow(scratch, i, transfer, bytes, bytes > 0 ? time_ns - start_ns : 1);
         scratch->flow[i].bytes_per_s = fmax(scratch->flow[i].bytes_per_s, 1);
         scratch->flow[i].begin_ns = flows[i].begin_ns;
         scratch->flow[i].start_ns = start_ns;
         scratch->flow[i].queue = 0;
-        scratch->flow[i].limit_count = bytes > 0 ? ride->use_count : 0;
+        scratch->flow[i].limit_count = bytes > 0 ? transfer->use_count : 0;
     }
     plan_load_limit_by_kinds(scratch, count);
 }
@@ -32,7 +26,7 @@ static void take_step(struct load_scratch *scratch, struct step_flow *flows, siz
     bool is_uneven = false;
     for (size_t i = 0; i < count; i++) {
         struct step_flow *flow = &flows[i];
-        const struct load_resource *shared = shared_of(scratch, i);
+        const struct load_resource *shared = plan_load_shared(scratch, i);
         double time_ns = scratch->flow[i].end_ns - flow->begin_ns,
                spread = plan_load_spread(scratch, i);
         flow->is_nominal = shared != NULL && shared->is_nominal;

@@ -157,11 +157,11 @@ static bool is_all_by_engine(const struct bind_price *price)
         flows = f > 0 && task_of(price, f) == task_of(price, f - 1) ? flows : 0;
         if (price->flow[f].to < 0)
             continue;
-        const struct load_ride *ride =
+        const struct load_transfer *transfer =
             price->request.gpu_count > 1
                 ? plan_load_table_choose(price->table, 0, 1, price->bytes[f])
                 : NULL;
-        if (ride == NULL || ride->move.by != MOVE_COPY_ENGINE)
+        if (transfer == NULL || transfer->move.by != MOVE_COPY_ENGINE)
             return false;
         all += ++flows == (tasks - 1) * each * each;
     }
@@ -377,11 +377,11 @@ unsigned plan_bind_price_takes(const struct bind_price *price)
     unsigned takes = 0;
     for (size_t k = 0; k < price->kind_count; k++)
         for (size_t pair = 0; pair < n * n && price->kind[k].end == END_GPU; pair++) {
-            const struct load_ride *ride =
+            const struct load_transfer *transfer =
                 plan_load_table_choose(price->table, pair / n, pair % n, price->kind[k].bytes);
-            takes |= ride == NULL        ? 0
+            takes |= transfer == NULL    ? 0
                      : price->is_rounded ? 1U << MOVE_COPY_ENGINE | 1U << MOVE_KERNEL
-                                         : 1U << ride->move.by;
+                                         : 1U << transfer->move.by;
         }
     return takes;
 }

@@ -12,7 +12,7 @@
 #pragma once
 #include "cost/evidence.h"
 #include "cost/load.h"
-#include "cost/load_untried.h"
+#include "cost/load_why.h"
 #include "plan/bind/traffic_request.h"
 #include "search/search.h"
 

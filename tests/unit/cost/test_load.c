@@ -109,14 +109,12 @@ static void those_that_share_a_port_slow_each_other(void **state)
     assert_within(whole.step.time_ns, 150e6, 1e-6);
     assert_within(parts[1].time.time_ns, 100e6, 1e-6);
     assert_within(parts[2].time.time_ns, 50e6, 1e-6);
-    assert_within(whole.sum_ns, 300e6, 1e-6);
-    assert_within(whole.alone_ns, 100e6, 1e-6);
     assert_int_equal(whole.last, 0);
     assert_non_null(whole.shared);
     assert_string_equal(whole.shared->name, "module2:host-port:out");
     assert_ptr_equal(parts[1].shared, whole.shared);
     assert_null(parts[2].shared);
-    assert_true(whole.is_known && whole.is_measured);
+    assert_true(whole.is_measured);
     assert_true(whole.step.low_ns < 150e6 && whole.step.high_ns > 150e6);
     end(&f);
 }
@@ -177,7 +175,7 @@ static void a_place_itself_takes_no_time(void **state)
     struct fixture f = begin();
     const struct load_flow flows[] = {{3, 3, 5 * GB, 0}, {3, NUMA(0), 0, 0}};
     struct load_prediction whole = plan_load_predict(f.table, flows, 2, f.scratch, NULL);
-    assert_true(whole.step.time_ns == 0 && whole.is_known);
+    assert_true(whole.step.time_ns == 0);
     assert_true(plan_load_alone_ns(f.table, 3, 3, GB) == 0);
     end(&f);
 }
