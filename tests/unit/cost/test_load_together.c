@@ -223,6 +223,26 @@ static void how_it_is_shared_is_in_the_interval_where_it_is_not_known(void **sta
     assert_true(width[0] < 1.2 && width[1] > 1.08 * width[0]);
 }
 
+/* Of several that end together the last is later by chance: the upper end is farther out than that
+ * of one, the lower end is as near. */
+static void the_last_of_many_is_later(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    static const size_t from[] = {0, 2, 4, 6}, to[] = {NUMA(0), NUMA(1), NUMA(2), NUMA(3)};
+    for (size_t i = 0; i < 4; i++)
+        rate(&f, METRIC_HOST_GPU_COPY_ENGINE, from[i], to[i], 20);
+    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 4, from, to, (double[]){20, 20, 20, 20});
+    make(&f, LOAD_COPY_ENGINE);
+    const struct load_flow flows[] = {
+        {0, NUMA(0), GB, 0}, {2, NUMA(1), GB, 0}, {4, NUMA(2), GB, 0}, {6, NUMA(3), GB, 0}};
+    struct prediction one = predict(&f, flows, 1).step, four = predict(&f, flows, 4).step;
+    double wider = (four.high_ns - four.time_ns) / (one.high_ns - one.time_ns);
+    assert_ms(four.time_ns, 50);
+    assert_true(wider > 1.15 && wider < 1.3 && fabs(four.low_ns / one.low_ns - 1) < 1e-9);
+    end(&f);
+}
+
 /* Several callers may wait for each other's calls: the upper end has that, and a single caller's
  * has not. */
 static void calls_of_other_callers_are_in_the_upper_end(void **state)
@@ -275,6 +295,7 @@ int main(void)
         cmocka_unit_test(those_that_were_measured_together_take_what_they_took),
         cmocka_unit_test(both_ways_within_one_memory_share_it),
         cmocka_unit_test(how_it_is_shared_is_in_the_interval_where_it_is_not_known),
+        cmocka_unit_test(the_last_of_many_is_later),
         cmocka_unit_test(calls_of_other_callers_are_in_the_upper_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 #include "unit/node/built_nodes.h"
 
+#include "cost/derive.h"
 #include "cost/step.h"
+#include "discover/discover.h"
 #include "node/spread.h"
 #include "node/transfer.h"
 #include "plan/route/route.h"
@@ -121,6 +123,32 @@ static void one_that_begins_later_shares_what_is_left(void **state)
     end(&f);
 }
 
+/* Four H200 at a switch: runs show what copies out of one gpu get together; what is stated of its
+ * ports limits no number of them. */
+static void what_runs_show_goes_before_what_is_stated(void **state)
+{
+    (void)state;
+    struct discovery found = {0};
+    struct berth_err err = {0};
+    assert_int_equal(discover_folder("tests/nodes/h200x4", &found, &err), BERTH_OK);
+    struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
+    assert_non_null(snap);
+    snap->sets = found.sets;
+    assert_true(derive_costs(snap));
+    struct move move[2];
+    struct step_flow flows[2];
+    for (int i = 0; i < 2; i++) {
+        assert_true(plan_move_find(snap, nodes_place(found.graph, PLACE_GPU, 2),
+                                   nodes_place(found.graph, PLACE_GPU, i), MOVE_COPY_ENGINE,
+                                   &move[i]));
+        flows[i] = (struct step_flow){.move = &move[i], .bytes = GB};
+    }
+    assert_int_equal(plan_step(snap, flows, 2, NULL), BERTH_OK);
+    assert_true(!flows[0].is_nominal && !flows[1].is_nominal);
+    snapshot_unref(snap);
+    graph_unref(found.graph);
+}
+
 static void launching_is_half_of_what_a_call_costs_more(void **state)
 {
     (void)state;
@@ -194,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(those_that_share_a_port_slow_each_other),
         cmocka_unit_test(one_that_begins_later_shares_what_is_left),
+        cmocka_unit_test(what_runs_show_goes_before_what_is_stated),
         cmocka_unit_test(launching_is_half_of_what_a_call_costs_more),
         cmocka_unit_test(nothing_is_faster_than_alone),
         cmocka_unit_test(a_route_weighs_what_moves_meanwhile),
