@@ -67,10 +67,12 @@ static enum berth_code read_kinds(const json_t *params, unsigned *ret, struct be
                 text != NULL ? text : "what is no string");
         kinds |= 1u << kind;
     }
-    if (kinds == 0)
+    if (kinds == 0) {
+        err_text(err, 0, "kinds");
         return err_set(
             err, BERTH_NOTHING_ALLOWED,
             "kinds is empty: system, pinned, managed and device are kinds of allocation");
+    }
     *ret = kinds;
     return BERTH_OK;
 }

@@ -201,16 +201,17 @@ static enum berth_code none_left(const struct alloc_work *work, const struct tal
         return err_set(err, BERTH_NOTHING_ALLOWED,
                        "no allocation of these kinds and memories is reached by all who use it: %s",
                        work->answer.warnings.item[work->answer.warnings.count - 1].text);
-    if (needs_gpu && work->allocator == PLACE_NONE)
+    if (!needs_gpu || work->allocator != PLACE_NONE) {
+        err_text(err, 0, "allowed.memory");
         return err_set(err, BERTH_NOTHING_ALLOWED,
-                       "pinned, managed and device memory are a gpu's driver's: %s, system memory "
-                       "%s",
-                       graph_count(work->snap->graph, PLACE_GPU) == 0
-                           ? "there is no gpu"
-                           : "no gpu is allowed (allowed.gpus)",
-                       graph_count(work->snap->graph, PLACE_GPU) == 0 ? "there is" : "may be");
+                       "no NUMA node with memory is allowed (allowed.memory)");
+    }
+    bool has_gpus = graph_count(work->snap->graph, PLACE_GPU) > 0;
+    err_text(err, 0, has_gpus ? "allowed.gpus" : "");
     return err_set(err, BERTH_NOTHING_ALLOWED,
-                   "no NUMA node with memory is allowed (allowed.memory)");
+                   "pinned, managed and device memory are a gpu's driver's: %s",
+                   has_gpus ? "no gpu is allowed (allowed.gpus), system memory may be"
+                            : "there is no gpu, system memory there is");
 }
 
 static enum berth_code candidates(struct alloc_work *work, struct berth_err *err)

@@ -45,12 +45,13 @@ static enum berth_code cores_init(const struct alloc_work *work, const struct al
         return code;
     if (cores->in_all == 0 && by != NULL)
         return err_invalid(err, "accesses", "%s has no cores and is no gpu", by->name);
-    if (cores->in_all == 0)
-        return graph_count(graph, PLACE_CORE) > 0
-                   ? err_set(err, BERTH_NOTHING_ALLOWED, "no core is allowed (allowed.cpus)")
-                   : err_set(err, BERTH_UNAVAILABLE,
-                             "the cores of this node are not known: say who uses the memory "
-                             "(accesses)");
+    if (cores->in_all == 0 && graph_count(graph, PLACE_CORE) == 0)
+        return err_set(err, BERTH_UNAVAILABLE,
+                       "the cores of this node are not known: say who uses the memory (accesses)");
+    if (cores->in_all == 0) {
+        err_text(err, 0, "allowed.cpus");
+        return err_set(err, BERTH_NOTHING_ALLOWED, "no core is allowed (allowed.cpus)");
+    }
     if (access->cores > cores->in_all)
         return err_not_enough(err, "cores", access->cores, cores->in_all,
                               "%" PRId64 " cores are to use the memory; %s has %u", access->cores,

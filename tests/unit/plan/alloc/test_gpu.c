@@ -383,6 +383,7 @@ static void only_what_is_allowed(void **state)
     f.allowed.gpus[f.gpu[1]] = false;
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_DEVICE, f.numa[0], GIB), BERTH_NOTHING_ALLOWED);
     assert_non_null(strstr(f.err.detail, "no gpu is allowed"));
+    assert_string_equal(f.err.arg[0].text, "allowed.gpus");
     struct alloc_access access = {.by = f.gpu[0], .reads_bytes = 1, .cores = 2};
     assert_int_equal(ask(&f, 0, 1, &access), BERTH_INVALID_PARAMETER);
     struct alloc_request large = {
