@@ -123,8 +123,8 @@ static void one_that_begins_later_shares_what_is_left(void **state)
     end(&f);
 }
 
-/* Four H200 at a switch: runs show what copies out of one gpu get together; what is stated of its
- * ports limits no number of them. */
+/* Four H200 at a switch: runs show what copies out of one gpu get together, with the host as well;
+ * what is stated of its ports limits no number of them. */
 static void what_runs_show_goes_before_what_is_stated(void **state)
 {
     (void)state;
@@ -135,16 +135,19 @@ static void what_runs_show_goes_before_what_is_stated(void **state)
     assert_non_null(snap);
     snap->sets = found.sets;
     assert_true(derive_costs(snap));
-    struct move move[2];
-    struct step_flow flows[2];
-    for (int i = 0; i < 2; i++) {
-        assert_true(plan_move_find(snap, nodes_place(found.graph, PLACE_GPU, 2),
-                                   nodes_place(found.graph, PLACE_GPU, i), MOVE_COPY_ENGINE,
-                                   &move[i]));
-        flows[i] = (struct step_flow){.move = &move[i], .bytes = GB};
+    place_id gpu0 = nodes_place(found.graph, PLACE_GPU, 0),
+             gpu2 = nodes_place(found.graph, PLACE_GPU, 2),
+             numa0 = nodes_place(found.graph, PLACE_NUMA, 0);
+    const place_id ends[][2] = {{gpu2, gpu0}, {gpu2, numa0}, {numa0, gpu0}};
+    struct move move[3];
+    struct step_flow flows[3];
+    for (int i = 0; i < 3; i++) {
+        assert_true(plan_move_find(snap, ends[i][0], ends[i][1], MOVE_COPY_ENGINE, &move[i]));
+        flows[i] = (struct step_flow){.move = &move[i], .bytes = i == 0 ? 0.9 * GB : 0.1 * GB};
     }
-    assert_int_equal(plan_step(snap, flows, 2, NULL), BERTH_OK);
-    assert_true(!flows[0].is_nominal && !flows[1].is_nominal);
+    assert_int_equal(plan_step(snap, flows, 3, NULL), BERTH_OK);
+    for (int i = 0; i < 3; i++)
+        assert_false(flows[i].is_nominal);
     snapshot_unref(snap);
     graph_unref(found.graph);
 }
