@@ -106,62 +106,65 @@ static bool is_wanted(const struct work *work, const struct task *task, size_t g
     return numa != NULL && work->cores->group[group].numa == numa[task->number];
 }
 
-static int compare(double a, double b) { return (a > b) - (a < b); }
+/* How good a group is: less is better, the first difference decides. */
+#define TERMS 7
+struct cost {
+    double term[TERMS];
+};
 
-/* Compares two groups where a task may start: the nearer, the wanted, then the idler memory. */
-static bool starts_before(const struct work *work, const struct task *task, size_t a, size_t b,
-                          enum level level)
+static bool is_less(const struct cost *a, const struct cost *b)
 {
-    int order = plan_bind_cores_compare(near_of(work, task, a), near_of(work, task, b));
-    if (order == 0)
-        order = is_wanted(work, task, b) - is_wanted(work, task, a);
-    if (order == 0 && level == LEVEL_PACKAGE)
-        order = compare(idle(work, task, b, level), idle(work, task, a, level));
-    if (order == 0)
-        order = compare(idle(work, task, b, LEVEL_NUMA), idle(work, task, a, LEVEL_NUMA));
-    if (order == 0)
-        order = compare(idle(work, task, b, LEVEL_L3), idle(work, task, a, LEVEL_L3));
-    return order < 0;
+    size_t i = 0;
+    while (i + 1 < TERMS && a->term[i] == b->term[i])
+        i++;
+    return a->term[i] < b->term[i];
 }
 
-/* Compares the room in two units: one with room for all goes first, and of those the smaller. */
-static int compare_room(unsigned a, unsigned b, unsigned missing)
+/* Where a family starts: near, in the wanted NUMA node, where most of the memory and the L3 stays
+ * free. */
+static struct cost start_cost(const struct work *work, const struct task *task, size_t group,
+                              enum level level)
 {
-    if ((a >= missing) != (b >= missing))
-        return a >= missing ? -1 : 1;
-    return a >= missing ? (a > b) - (a < b) : (a < b) - (a > b);
+    const struct nearness *near = near_of(work, task, group);
+    return (struct cost){{near->slowness, near->distance, !is_wanted(work, task, group),
+                          level == LEVEL_PACKAGE ? -idle(work, task, group, level) : 0,
+                          -idle(work, task, group, LEVEL_NUMA),
+                          -idle(work, task, group, LEVEL_L3)}};
 }
 
-/* Compares two groups that a task may take next: the nearer, at first one with room for all, the
- * one nearer to its home, then the one where the rest fits best. */
-static bool continues_before(const struct work *work, const struct task *task, size_t a, size_t b)
+/* How well the rest of a task fits: units with room for all go first, and of those the smaller. */
+static double fit(unsigned free, unsigned missing)
 {
-    const struct bind_group *group = work->cores->group;
-    unsigned missing = task->missing;
-    place_id home = group[task->home].place;
-    int order = plan_bind_cores_compare(near_of(work, task, a), near_of(work, task, b));
-    if (order == 0 && cpuset_is_empty(&work->cpus[task->number]))
-        order = (work->free[b] >= missing) - (work->free[a] >= missing);
-    if (order == 0)
-        order = compare(locality_distance(work->snap, home, group[a].place),
-                        locality_distance(work->snap, home, group[b].place));
-    if (order == 0)
-        order = is_wanted(work, task, b) - is_wanted(work, task, a);
-    if (order == 0)
-        order = compare_room(free_in(work, a, LEVEL_NUMA), free_in(work, b, LEVEL_NUMA), missing);
-    if (order == 0)
-        order = compare_room(work->free[a], work->free[b], missing);
-    return order < 0;
+    return free >= missing ? free : 2.0 * CPUSET_MAX - free;
+}
+
+/* Where a task continues: near, at first with room for all, near its home, where the rest fits. */
+static struct cost next_cost(const struct work *work, const struct task *task, size_t group)
+{
+    const struct nearness *near = near_of(work, task, group);
+    bool is_first = cpuset_is_empty(&work->cpus[task->number]);
+    return (struct cost){
+        {near->slowness, near->distance, is_first && work->free[group] < task->missing,
+         locality_distance(work->snap, work->cores->group[task->home].place,
+                           work->cores->group[group].place),
+         !is_wanted(work, task, group), fit(free_in(work, group, LEVEL_NUMA), task->missing),
+         fit(work->free[group], task->missing)}};
 }
 
 static size_t next_group(const struct work *work, const struct task *task, size_t start,
                          enum level level)
 {
     size_t best = NOWHERE;
-    for (size_t g = 0; g < work->cores->group_count; g++)
-        if (work->free[g] > 0 && in_one(work, g, start, level) &&
-            (best == NOWHERE || continues_before(work, task, g, best)))
+    struct cost least = {0};
+    for (size_t g = 0; g < work->cores->group_count; g++) {
+        if (work->free[g] == 0 || !in_one(work, g, start, level))
+            continue;
+        struct cost cost = next_cost(work, task, g);
+        if (best == NOWHERE || is_less(&cost, &least)) {
             best = g;
+            least = cost;
+        }
+    }
     return best;
 }
 
@@ -196,12 +199,17 @@ static void place(struct work *work, struct task *task, size_t step)
 {
     enum level level = steps[step].within;
     size_t best = NOWHERE;
-    for (size_t g = 0; g < work->cores->group_count; g++)
-        if (work->free[g] > 0 &&
-            (level == LEVEL_MACHINE || free_in(work, g, level) >= task->family_missing) &&
-            is_beside(work, task, g, steps[step].beside) &&
-            (best == NOWHERE || starts_before(work, task, g, best, level)))
+    struct cost least = {0};
+    for (size_t g = 0; g < work->cores->group_count; g++) {
+        if (work->free[g] == 0 || !is_beside(work, task, g, steps[step].beside) ||
+            (level < LEVEL_MACHINE && free_in(work, g, level) < task->family_missing))
+            continue;
+        struct cost cost = start_cost(work, task, g, level);
+        if (best == NOWHERE || is_less(&cost, &least)) {
             best = g;
+            least = cost;
+        }
+    }
     if (best == NOWHERE)
         return;
     for (size_t i = 0; i < work->request->tasks; i++) {

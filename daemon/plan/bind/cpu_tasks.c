@@ -118,7 +118,9 @@ static enum berth_code price_streams(const struct work *work, const struct cpuse
     return code;
 }
 
-static enum berth_code price(struct work *work, struct option *option, struct berth_err *err)
+/* evidence: what the streams rest on. */
+static enum berth_code price(struct work *work, struct option *option, struct evidence *evidence,
+                             struct berth_err *err)
 {
     struct evidence uncited = {0};
     struct memory_request request = {.tasks = work->tasks, .cpus = option->cpus};
@@ -127,7 +129,7 @@ static enum berth_code price(struct work *work, struct option *option, struct be
         code = plan_bind_memory(work->given->snap, work->given->allowed, work->given->cores,
                                 &request, &uncited, work->memory, work->memory + work->tasks, err);
     if (code == BERTH_OK && work->has_streams)
-        code = price_streams(work, option->cpus, &uncited, &option->streams, err);
+        code = price_streams(work, option->cpus, evidence, &option->streams, err);
     evidence_done(&uncited);
     return code == BERTH_OK
                ? cpu_exchange_time(&work->exchange, option->cpus, &option->exchange, err)
@@ -195,6 +197,7 @@ static void settle(struct option *take_option, struct option *best, bool is_best
 static enum berth_code find_best(struct work *work, int64_t each, struct option *best,
                                  struct option *ret_in_order, struct berth_err *err)
 {
+    struct evidence uncited = {0};
     enum berth_code code = BERTH_OK;
     *best = *ret_in_order = (struct option){0};
     for (int i = 0; code == BERTH_OK && i < ORDERS; i++) {
@@ -203,13 +206,14 @@ static enum berth_code find_best(struct work *work, int64_t each, struct option 
             continue;
         code = make(work, &option, err);
         if (code == BERTH_OK)
-            code = price(work, &option, err);
+            code = price(work, &option, &uncited, err);
         if (i == ORDER_LAUNCHER) {
             *ret_in_order = option;
             ret_in_order->cpus = NULL;
         }
         settle(&option, best, code == BERTH_OK && (i == 0 || is_better(&option, best)));
     }
+    evidence_done(&uncited);
     return code;
 }
 
@@ -343,21 +347,12 @@ static void explain(const struct work *work, size_t unknown, struct bind_answer 
 /* Prices the chosen option once more, and cites what that rests on. */
 static enum berth_code cite(struct work *work, struct bind_answer *answer, struct berth_err *err)
 {
-    struct streams last = work->best.streams;
     const struct value *cited[] = {work->best.exchange.latency, work->best.exchange.rate};
-    enum berth_code code = BERTH_OK;
-    if (work->has_streams && !isnan(last.time.time_ns) && last.memory != PLACE_NONE) {
-        struct evidence uncited = {0};
-        struct memory_request request = {.tasks = work->tasks, .cpus = work->best.cpus};
-        code = plan_bind_memory(work->given->snap, work->given->allowed, work->given->cores,
-                                &request, &uncited, work->memory, work->memory + work->tasks, err);
-        evidence_done(&uncited);
-        if (code == BERTH_OK)
-            code = price_memory(work, work->best.cpus, last.memory, SIZE_MAX, &answer->evidence,
-                                &last, err);
-        memtime_warn(last.doubts, graph_place(work->given->snap->graph, last.memory)->name,
+    enum berth_code code = price(work, &work->best, &answer->evidence, err);
+    if (code == BERTH_OK && work->has_streams && work->best.streams.memory != PLACE_NONE)
+        memtime_warn(work->best.streams.doubts,
+                     graph_place(work->given->snap->graph, work->best.streams.memory)->name,
                      &answer->warnings);
-    }
     for (size_t i = 0; i < 2 && code == BERTH_OK; i++)
         if (cited[i] != NULL && !evidence_add(&answer->evidence, 0, cited[i]))
             code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");

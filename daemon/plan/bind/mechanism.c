@@ -23,53 +23,23 @@ static bool is_copy(const struct graph *graph, const struct move *move)
 
 /* ---- the environment ---- */
 
-/* The transfers of each task, task by task: a transfer belongs to the processes at both ends. */
-struct mine {
-    const struct move **move;
-    size_t *begin; /* by task, and one more */
-};
-
-static bool find_mine(const struct bind_price *price, const struct graph *graph, size_t tasks,
-                      struct mine *mine)
-{
-    size_t rides = plan_bind_price_ride_count(price);
-    mine->move = calloc(2 * rides + 1, sizeof *mine->move);
-    mine->begin = calloc(tasks + 2, sizeof *mine->begin);
-    if (mine->move == NULL || mine->begin == NULL)
-        return false;
-    for (size_t pass = 0; pass < 2; pass++) {
-        for (size_t f = 0; f < rides; f++) {
-            struct bind_ride ride = plan_bind_price_ride(price, f);
-            for (size_t end = 0; end < 2 && is_copy(graph, ride.move); end++) {
-                size_t task = end == 0 ? ride.task : ride.other;
-                if (task == BIND_NO_TASK)
-                    continue;
-                /* Counted two behind, then filled one behind: in the end each begins where it
-                 * should. */
-                if (pass == 0)
-                    mine->begin[task + 2]++;
-                else
-                    mine->move[mine->begin[task + 1]++] = ride.move;
-            }
-        }
-        for (size_t t = 0; pass == 0 && t < tasks; t++)
-            mine->begin[t + 2] += mine->begin[t + 1];
-    }
-    return true;
-}
-
+/* A transfer belongs to the processes at both ends. */
 static bool set_variables(const struct bind_price *price, const struct snapshot *snap,
                           struct bind_answer *answer)
 {
-    struct mine mine = {0};
-    bool ok = find_mine(price, snap->graph, answer->task_count, &mine);
-    for (size_t t = 0; ok && t < answer->task_count; t++) {
-        answer->task[t].variables =
-            runtime_variables_of(snap->graph, snap->values, mine.move + mine.begin[t],
-                                 mine.begin[t + 1] - mine.begin[t]);
+    size_t rides = plan_bind_price_ride_count(price);
+    const struct move **mine = calloc(rides + 1, sizeof *mine);
+    for (size_t t = 0; mine != NULL && t < answer->task_count; t++) {
+        size_t count = 0;
+        for (size_t f = 0; f < rides; f++) {
+            struct bind_ride ride = plan_bind_price_ride(price, f);
+            if (is_copy(snap->graph, ride.move) && (ride.task == t || ride.other == t))
+                mine[count++] = ride.move;
+        }
+        answer->task[t].variables = runtime_variables_of(snap->graph, snap->values, mine, count);
     }
-    free(mine.move);
-    free(mine.begin);
+    bool ok = mine != NULL;
+    free(mine);
     return ok;
 }
 
