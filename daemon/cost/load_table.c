@@ -304,19 +304,14 @@ static size_t index_of(const struct load_table *table, place_id place)
 }
 
 /* 0: not in the table, or not measured like this. */
-static uint32_t transfer_of(const struct load_table *table, const struct set *set,
-                            const struct set_flow *flow)
+static uint32_t transfer_of(const struct load_table *table, const struct set_flow *flow)
 {
-    unsigned kind = transfer_kind_of(set->metric);
-    enum move_by by = kind == TRANSFER_HOST_KERNEL || kind == TRANSFER_PEER_KERNEL
-                          ? MOVE_KERNEL
-                          : MOVE_COPY_ENGINE;
     size_t from = index_of(table, flow->from), to = index_of(table, flow->to);
-    const struct load_transfer *transfer = from < table->place_count && to < table->place_count
-                                               ? plan_load_table_transfer(table, by, from, to)
-                                               : NULL;
-    return transfer != NULL && transfer->known == LOAD_MEASURED && transfer->kind == kind &&
-                   flow->bytes_per_s > 0 &&
+    const struct load_transfer *transfer =
+        from < table->place_count && to < table->place_count
+            ? plan_load_table_transfer(table, MOVE_COPY_ENGINE, from, to)
+            : NULL;
+    return transfer != NULL && transfer->known == LOAD_MEASURED && flow->bytes_per_s > 0 &&
                    strcmp(values_axes(table->snap->values, transfer->move.rate), flow->axes) == 0
                ? plan_load_table_number(table, transfer)
                : 0;
@@ -381,7 +376,7 @@ static bool find_runs(struct load_table *table)
                         transfer_kind_of(set->metric) == TRANSFER_HOST_ENGINE &&
                         reads_and_writes(snap->graph, set);
         for (size_t i = 0; i < set->flow_count && is_taken; i++)
-            is_taken = (run.transfer[i] = transfer_of(table, set, &set->flow[i])) != 0;
+            is_taken = (run.transfer[i] = transfer_of(table, &set->flow[i])) != 0;
         if (!is_taken)
             continue;
         if (!make_room(&table->run, table->run_count, &room, sizeof *table->run))
