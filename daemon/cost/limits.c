@@ -15,8 +15,8 @@ struct limits_pair *limits_pair_of(const struct limits *limits, place_id from, p
 
 const struct limits_pair *limits_pair(const struct limits *limits, place_id from, place_id to)
 {
-    static const struct limits_pair none = {.unstated = LINK_PATH_STATED,
-                                            .narrowest = LINK_PATH_STATED};
+    static const struct limits_pair none = {.unstated = LIMITS_NO_LINK,
+                                            .narrowest = LIMITS_NO_LINK};
     const struct limits_pair *pair = limits_pair_of(limits, from, to);
     return pair != NULL ? pair : &none;
 }
@@ -32,7 +32,7 @@ bool limits_pair_has(const struct limits_pair *pair, size_t count, size_t limit)
 bool limits_link_kind(const struct limits *limits, const struct limits_pair *pair,
                       enum link_kind *ret)
 {
-    if (!(pair->bytes_per_s > 0) || pair->narrowest == LINK_PATH_STATED)
+    if (!(pair->bytes_per_s > 0) || pair->narrowest == LIMITS_NO_LINK)
         return false;
     *ret = limits->graph->links[pair->narrowest].kind;
     return true;

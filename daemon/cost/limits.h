@@ -30,6 +30,7 @@
 #define LIMIT_TWINS_MAX   4
 #define LIMITS_USES_MAX   128 /* limits of one transfer */
 #define LIMITS_PLACES_MAX 256
+#define LIMITS_NO_LINK    UINT32_MAX
 
 enum limit_part {
     LIMIT_LINK,       /* out from place to other, in from other to place */
@@ -106,8 +107,8 @@ struct limit {
 /* The path of transfers between two places, and the limits on it. */
 struct limits_pair {
     double bytes_per_s; /* stated rate; 0 unknown, of the whole or of one link between packages */
-    uint32_t unstated;  /* that link; LINK_PATH_STATED none */
-    uint32_t narrowest; /* link; LINK_PATH_STATED unknown */
+    uint32_t unstated;  /* that link; LIMITS_NO_LINK none */
+    uint32_t narrowest; /* link; LIMITS_NO_LINK unknown */
     const struct value *cores; /* value behind bytes_per_s; NULL: links state it */
     bool several;   /* other paths are as wide and as short: the driver's choice is unknown */
     bool over_host; /* GPUs without a known path over links of GPUs */

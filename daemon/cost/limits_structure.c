@@ -497,18 +497,6 @@ static void use_path(const struct builder *b, place_id from, place_id to,
     }
 }
 
-static bool passes_host(const struct graph *graph, const struct link_path *path)
-{
-    bool passes = false;
-    for (size_t i = 0; i < path->step_count; i++) {
-        const struct link *link = &graph->links[path->step[i].link];
-        passes = passes || is_kind(graph, link->from, PLACE_NUMA) ||
-                 is_kind(graph, link->from, PLACE_PACKAGE) ||
-                 is_kind(graph, link->to, PLACE_NUMA) || is_kind(graph, link->to, PLACE_PACKAGE);
-    }
-    return passes;
-}
-
 /* The package next to a GPU; without packages the NUMA node. */
 static place_id package_of(const struct graph *graph, place_id gpu)
 {
@@ -567,7 +555,7 @@ static void fill_pair(const struct builder *b, place_id from, place_id to)
     struct limits_pair *pair = limits_pair_of(b->limits, from, to);
     const struct graph *graph = b->graph;
     struct link_path path;
-    pair->unstated = pair->narrowest = LINK_PATH_STATED;
+    pair->unstated = pair->narrowest = LIMITS_NO_LINK;
     if (from == to) { /* cores in their own memory */
         use(pair, b->of_place[from][LIMIT_MEMORY][LIMIT_BOTH]);
         pair->part_count = pair->use_count;
@@ -579,7 +567,7 @@ static void fill_pair(const struct builder *b, place_id from, place_id to)
     place_id module = b->member[from][LIMIT_HOST_PORT];
     if (found)
         use_path(b, from, to, &path, is_elsewhere, pair);
-    pair->over_host = are_peers && (!found || passes_host(graph, &path)) && !is_elsewhere &&
+    pair->over_host = are_peers && (!found || path.over_host) && !is_elsewhere &&
                       (module == PLACE_NONE || module != b->member[to][LIMIT_HOST_PORT]);
     if (pair->over_host && (found || b->has_hives))
         use_ends(b, pair, LIMIT_HOST_LINK, from, to);

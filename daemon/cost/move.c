@@ -275,7 +275,7 @@ void plan_move_why_not(const struct snapshot *snap, place_id from, place_id to,
         snprintf(text, MOVE_WHY_SIZE,
                  ": no runtime copies between gpus of two vendors, only through memory of the host "
                  "(Route)");
-    else if (link != LINK_PATH_STATED)
+    else if (link != LIMITS_NO_LINK)
         snprintf(text, MOVE_WHY_SIZE, ": nothing says what goes between %s and %s",
                  graph_place(graph, graph->links[link].from)->name,
                  graph_place(graph, graph->links[link].to)->name);

@@ -20,8 +20,8 @@ struct link_paths {
     size_t place_count;
 };
 
-/* Returns the rate of a link. Links between parts of the host have no stated rate: they do not
- * narrow a path, and one between packages is reported (unstated). */
+/* Returns the rate of a link. Links between parts of the host without a stated rate do not narrow a
+ * path. */
 static double width_of(const struct link *link)
 {
     if (link->nominal_bytes_per_s > 0)
@@ -177,12 +177,8 @@ static bool find_path(struct search *search, place_id from, struct link_path *re
                               .to = search->to,
                               .step_count = at->links,
                               .bytes_per_s = INFINITY,
-                              .is_one_of_several = at->several,
-                              .unstated = LINK_PATH_STATED};
+                              .is_one_of_several = at->several};
     for (size_t i = at->links; i > 0; i--) {
-        const struct link *link = &search->paths->graph->links[at->by->link];
-        if (link->kind == LINK_SMP && !(link->nominal_bytes_per_s > 0))
-            ret->unstated = at->by->link;
         ret->bytes_per_s = fmin(ret->bytes_per_s, at->by->bytes_per_s);
         ret->step[i - 1].link = at->by->link;
         ret->step[i - 1].back = at->by->back;
@@ -202,11 +198,14 @@ bool link_path_find(const struct link_paths *paths, place_id from, place_id to,
     search.to = to;
     if (from == to)
         return false;
-    bool found = find_path(&search, from, ret);
-    if (found || !search.over_gpus)
-        return found;
+    if (find_path(&search, from, ret))
+        return true;
+    bool over_host = search.over_gpus;
     search.over_gpus = false;
-    return find_path(&search, from, ret);
+    if (!over_host || !find_path(&search, from, ret))
+        return false;
+    ret->over_host = true;
+    return true;
 }
 
 /* ---- all paths that are as wide and as short ---- */

@@ -13,8 +13,7 @@
 
 #include "node/graph.h"
 
-#define LINK_PATH_STEPS  8
-#define LINK_PATH_STATED UINT32_MAX
+#define LINK_PATH_STEPS 8
 
 struct link_path {
     place_id from, to;
@@ -26,9 +25,7 @@ struct link_path {
     double bytes_per_s; /* of its narrowest link with a stated rate */
     /* others are as wide and as short: the driver's choice is unknown */
     bool is_one_of_several;
-    /* link of the path between packages without a stated rate; LINK_PATH_STATED none. With one,
-     * bytes_per_s is the rate of the rest, and that of the whole is unknown */
-    uint32_t unstated;
+    bool over_host; /* between GPUs that no path over links of GPUs joins */
 };
 
 struct link_paths;

@@ -479,7 +479,7 @@ static void warn_of_cause(const struct explained *explained, place_id from, plac
         plan_ends_vendors_differ(graph, from, to))
         reasons_add(warnings, REASON_TRANSFERS_VENDORS,
                     SUBJECTS(name_of(explained, from), name_of(explained, to)), NO_NUMBERS);
-    else if (link != LINK_PATH_STATED)
+    else if (link != LIMITS_NO_LINK)
         reasons_add(warnings, REASON_TRANSFERS_WIDTH,
                     SUBJECTS(name_of(explained, graph->links[link].from),
                              name_of(explained, graph->links[link].to)),

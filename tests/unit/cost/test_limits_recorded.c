@@ -133,12 +133,35 @@ static void recorded_h200_at_a_switch(void **state)
     discovery_done(&node);
 }
 
+/* Four superchips whose packages are joined by links without a stated rate. */
+static void a_path_names_its_link_without_a_rate(void **state)
+{
+    (void)state;
+    struct discovery node = {0};
+    struct berth_err err = {0};
+    struct values *none = values_new();
+    assert_int_equal(discover_folder("tests/nodes/gh200-quad", &node, &err), BERTH_OK);
+    values_finish(none);
+    struct limits *limits = limits_new(node.graph, NULL, none);
+    assert_non_null(limits);
+    place_id gpu2 = graph_find(node.graph, "gpu2");
+    const struct limits_pair *across = limits_pair(limits, gpu2, graph_find(node.graph, "numa1"));
+    assert_true(across->unstated != LIMITS_NO_LINK &&
+                node.graph->links[across->unstated].kind == LINK_SMP && across->bytes_per_s == 0);
+    const struct limits_pair *peers = limits_pair(limits, gpu2, graph_find(node.graph, "gpu1"));
+    assert_true(peers->unstated == LIMITS_NO_LINK && peers->bytes_per_s > 0);
+    limits_free(limits);
+    values_free(none);
+    discovery_done(&node);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_h200_host_copies),
         cmocka_unit_test(recorded_four_h200),
         cmocka_unit_test(recorded_h200_at_a_switch),
+        cmocka_unit_test(a_path_names_its_link_without_a_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

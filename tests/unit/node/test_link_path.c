@@ -116,31 +116,6 @@ static void a_gpus_links_to_switches_that_are_down_are_named(void **state)
     graph_unref(graph);
 }
 
-static void a_way_between_packages_says_if_their_link_does_not(void **state)
-{
-    (void)state;
-    struct berth_err err = {0};
-    struct discovery found = {0};
-    assert_int_equal(discover_folder("tests/nodes/gh200-quad", &found, &err), BERTH_OK);
-    struct link_paths *paths = link_paths_new(found.graph);
-    struct link_path path;
-    assert_non_null(paths);
-    assert_true(link_path_find(paths, graph_find(found.graph, "numa0"),
-                               graph_find(found.graph, "gpu0"), &path));
-    assert_true(path.unstated == LINK_PATH_STATED);
-    assert_true(link_path_find(paths, graph_find(found.graph, "gpu2"),
-                               graph_find(found.graph, "numa1"), &path));
-    assert_true(path.unstated != LINK_PATH_STATED &&
-                found.graph->links[path.unstated].kind == LINK_SMP);
-    assert_true(link_path_find(paths, graph_find(found.graph, "gpu2"),
-                               graph_find(found.graph, "gpu1"), &path));
-    assert_true(path.unstated == LINK_PATH_STATED);
-    link_paths_free(paths);
-    graph_unref(found.graph);
-    values_free(found.values);
-    sets_free(found.sets);
-}
-
 static void without_widths_nothing_is_known(void **state)
 {
     (void)state;
@@ -198,7 +173,6 @@ int main(void)
         cmocka_unit_test(gpus_are_reached_by_the_widest_way),
         cmocka_unit_test(links_that_are_down_or_lead_through_the_host_are_the_last_choice),
         cmocka_unit_test(a_gpus_links_to_switches_that_are_down_are_named),
-        cmocka_unit_test(a_way_between_packages_says_if_their_link_does_not),
         cmocka_unit_test(without_widths_nothing_is_known),
         cmocka_unit_test(many_gpus_do_not_take_long),
     };
