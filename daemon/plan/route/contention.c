@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cost/ends.h"
 #include "cost/step.h"
@@ -61,8 +62,6 @@ enum berth_code contention_begin(struct route_work *work, struct berth_err *err)
 struct flows {
     struct step_flow flow[STEP_FLOWS_MAX];
     struct move alone[2 * HOPS]; /* no faster than the slowest hop of the part */
-    double slowdown[HOPS];       /* of each hop as alone */
-    bool is_guess[HOPS];
     size_t hops, count;
     double launch_ns; /* the concurrent transfers are there when the option is begun */
 };
@@ -82,8 +81,6 @@ static void make_flows(const struct route_work *work, const struct route_option 
         for (size_t i = 0; i < part->hop_count; i++) {
             struct move *alone = &ret->alone[ret->hops];
             *alone = part->hop[i];
-            ret->slowdown[ret->hops] = alone->slowdown;
-            ret->is_guess[ret->hops] = alone->is_slowed_by_guess;
             if (at_once)
                 alone->slowdown *= fmax(price_hop_rate(alone) / price_part_rate(part), 1);
             ret->flow[ret->hops++] =
@@ -136,17 +133,6 @@ static double slower_by_lanes(const struct route_work *work, const struct pair *
             slower =
                 fmax(slower, slower_by_lane(work, flow, 64 * w + (size_t)__builtin_ctzll(bits)));
     return slower;
-}
-
-/* Hops as alone again, for the shares that the slowed ones made. */
-static void reset(const struct flows *flows, struct route_option *option)
-{
-    size_t count = 0;
-    for (size_t p = 0; p < option->part_count; p++)
-        for (size_t i = 0; i < option->part[p].hop_count; i++, count++) {
-            option->part[p].hop[i].slowdown = flows->slowdown[count];
-            option->part[p].hop[i].is_slowed_by_guess = flows->is_guess[count];
-        }
 }
 
 static void take(const struct route_work *work, const struct flows *flows,
@@ -210,16 +196,17 @@ static void take_run(const struct route_work *work, struct route_option *option)
 enum berth_code contention_apply(const struct route_work *work, struct route_option *option,
                                  struct berth_err *err)
 {
+    const struct route_option alone = *option;
     struct flows flows;
     double apart = 1;
     bool is_alone = route_is_direct(option) && work->request.concurrent_count == 0;
     price_shares(option, work->bytes);
     for (int round = 0; round < ROUNDS && apart > ENOUGH && !is_alone; round++) {
         double share[ROUTE_PARTS_MAX] = {0};
-        for (size_t p = 0; p < option->part_count; p++)
+        for (size_t p = 0; p < option->part_count; p++) {
             share[p] = option->part[p].share;
-        if (round > 0)
-            reset(&flows, option);
+            memcpy(option->part[p].hop, alone.part[p].hop, sizeof alone.part[p].hop);
+        }
         make_flows(work, option, &flows);
         enum berth_code code = plan_step(work->snap, flows.flow, flows.count, err);
         if (code != BERTH_OK)

@@ -6,10 +6,7 @@
 
 #include "cost/policy.h"
 #include "node/transfer.h"
-#include "plan/route/contention.h"
 #include "plan/route/price.h"
-
-#define METRICS_MAX 4
 
 /* ---- sources ---- */
 
@@ -298,33 +295,29 @@ static int compare(const struct route_option *a, double a_ns, const struct route
     return (engine == a) != is_doubtful_engine(engine) ? -1 : 1;
 }
 
-static void add_name(enum metric metric, const char **names, size_t *count)
+static void add_name(enum metric metric, char text[ROUTE_COMMAND_SIZE])
 {
     const char *name = metric_info(metric)->name;
-    for (size_t i = 0; i < *count; i++)
-        if (names[i] == name)
-            return;
-    if (*count < METRICS_MAX)
-        names[(*count)++] = name;
+    size_t used = strlen(text);
+    if (strstr(text, name) == NULL)
+        snprintf(text + used, ROUTE_COMMAND_SIZE - used, " %s", name);
 }
 
 static void write_command(const struct route_work *work, const struct route_option *option,
                           char text[ROUTE_COMMAND_SIZE])
 {
-    const char *names[METRICS_MAX];
-    struct order_group missing[METRICS_MAX];
-    size_t named = 0, groups = order_missing(work, option, missing, METRICS_MAX);
+    struct order_group missing[TRANSFER_KINDS];
+    size_t groups = order_missing(work, option, missing, TRANSFER_KINDS);
+    const char *begin = groups > 0 ? "berth probe --full" : "berth probe";
+    snprintf(text, ROUTE_COMMAND_SIZE, "%s", begin);
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++)
             if (source_of(&option->part[p].hop[i]) >= SOURCE_PUBLISHED)
-                add_name(plan_move_metric(work->graph, &option->part[p].hop[i]), names, &named);
+                add_name(plan_move_metric(work->graph, &option->part[p].hop[i]), text);
     for (size_t g = 0; g < groups; g++)
-        add_name(missing[g].metric, names, &named);
-    int used = snprintf(text, ROUTE_COMMAND_SIZE, "%s", named == 0 ? "" : "berth probe");
-    if (groups > 0)
-        used += snprintf(text + used, ROUTE_COMMAND_SIZE - (size_t)used, " --full");
-    for (size_t i = 0; i < named && used < ROUTE_COMMAND_SIZE; i++)
-        used += snprintf(text + used, ROUTE_COMMAND_SIZE - (size_t)used, " %s", names[i]);
+        add_name(missing[g].metric, text);
+    if (strcmp(text, begin) == 0)
+        text[0] = '\0';
 }
 
 static bool goes_before(const struct route_option *a, const struct route_option *b, bool leads,

@@ -221,51 +221,22 @@ void paths_option(const struct route_work *work, const struct path *const *path,
     }
 }
 
-static bool has_hop(const struct path *path, const struct move *hop)
-{
-    for (size_t i = 0; i < path->part.hop_count; i++)
-        if (path->part.hop[i].from == hop->from && path->part.hop[i].to == hop->to)
-            return true;
-    return false;
-}
-
-static size_t kernels_on(const struct path *path, place_id gpu)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < path->part.hop_count && path->by == MOVE_KERNEL; i++)
-        count += path->part.hop[i].driver == gpu;
-    return count;
-}
-
-static bool hops_fit(const struct route_work *work, const struct path *const *path, size_t count,
-                     const struct move *hop, size_t its)
+/* True when no other path has the hop, and its gpu runs few enough kernels. */
+static bool hop_fits(const struct route_work *work, const struct path *const *path, size_t count,
+                     size_t its, const struct move *hop)
 {
     size_t kernels = hop->by == MOVE_KERNEL ? kernels_beside(work, hop->driver) : 0;
-    for (size_t p = 0; p < count; p++) {
-        if (p != its && has_hop(path[p], hop))
-            return false;
-        kernels += kernels_on(path[p], hop->driver);
-    }
-    return hop->by != MOVE_KERNEL || kernels <= KERNELS_MAX;
+    for (size_t p = 0; p < count; p++)
+        for (size_t i = 0; i < path[p]->part.hop_count; i++) {
+            const struct move *other = &path[p]->part.hop[i];
+            if (p != its && other->from == hop->from && other->to == hop->to)
+                return false;
+            kernels += hop->by == MOVE_KERNEL && other->driver == hop->driver;
+        }
+    return kernels <= KERNELS_MAX;
 }
 
-/* True when hops of both use a limit known from concurrent runs: the simulator knows their rates.
- */
-static bool is_limit_known(const struct route_work *work, const struct path *a,
-                           const struct path *b)
-{
-    for (size_t i = 0; i < a->part.hop_count * b->part.hop_count; i++) {
-        const struct pair *x = a->part.pair[i % a->part.hop_count],
-                          *y = b->part.pair[i / a->part.hop_count];
-        for (unsigned k = 0; x != NULL && y != NULL && k < x->limit_count * y->limit_count; k++)
-            if (x->limit[k % x->limit_count] == y->limit[k / x->limit_count] &&
-                plan_pairs_limit(work->pairs, x->limit[k % x->limit_count]).step_count > 0)
-                return true;
-    }
-    return false;
-}
-
-/* True when lanes carry all paths over them, or runs show their limits. */
+/* True when lanes carry all paths over them. */
 static bool lanes_fit(const struct route_work *work, const struct path *const *path, size_t count,
                       size_t its)
 {
@@ -277,9 +248,7 @@ static bool lanes_fit(const struct route_work *work, const struct path *const *p
             double sum = path[its]->rate,
                    carries = plan_pairs_lane(work->pairs, 64 * w + (size_t)__builtin_ctzll(bits));
             for (size_t p = 0; p < count; p++)
-                if (p != its && (path[p]->lanes.bit[w] & bits & -bits) != 0 &&
-                    !is_limit_known(work, path[its], path[p]))
-                    sum += path[p]->rate;
+                sum += p != its && (path[p]->lanes.bit[w] & bits & -bits) != 0 ? path[p]->rate : 0;
             if (sum > path[its]->rate && WIDE * sum > carries)
                 return false;
         }
@@ -293,7 +262,7 @@ bool paths_fit(const struct route_work *work, const struct path *const *path, si
         if (path[p]->by != path[0]->by || !path[p]->lanes.is_known || path[p]->part.in_one_piece)
             return false;
         for (size_t i = 0; i < path[p]->part.hop_count; i++)
-            if (!hops_fit(work, path, count, &path[p]->part.hop[i], p))
+            if (!hop_fits(work, path, count, p, &path[p]->part.hop[i]))
                 return false;
         if (!lanes_fit(work, path, count, p))
             return false;
