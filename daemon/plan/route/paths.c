@@ -236,20 +236,47 @@ static bool hop_fits(const struct route_work *work, const struct path *const *pa
     return kernels <= KERNELS_MAX;
 }
 
-/* True when lanes carry all paths over them. */
-static bool lanes_fit(const struct route_work *work, const struct path *const *path, size_t count,
-                      size_t its)
+/* True when the hops of both paths over that lane use a limit known from concurrent runs: the
+ * simulator knows their rates. */
+static bool is_limit_known(const struct route_work *work, const struct path *a,
+                           const struct path *b, size_t lane)
+{
+    for (size_t i = 0; i < a->part.hop_count * b->part.hop_count; i++) {
+        const struct pair *x = a->part.pair[i % a->part.hop_count],
+                          *y = b->part.pair[i / a->part.hop_count];
+        if (x == NULL || y == NULL || (x->lanes->bit[lane / 64] >> lane % 64 & 1) == 0 ||
+            (y->lanes->bit[lane / 64] >> lane % 64 & 1) == 0)
+            continue;
+        for (unsigned k = 0; k < x->limit_count * y->limit_count; k++)
+            if (x->limit[k % x->limit_count] == y->limit[k / x->limit_count] &&
+                plan_pairs_limit(work->pairs, x->limit[k % x->limit_count]).step_count > 0)
+                return true;
+    }
+    return false;
+}
+
+/* True when lanes carry all paths over them, or runs show their limits. */
+static bool lanes_fit(const struct route_work *work, const struct path *const *path, size_t count)
 {
     for (size_t w = 0; w < LANES_WORDS; w++) {
-        uint64_t bits = 0;
-        for (size_t p = 0; p < count; p++)
-            bits |= p != its ? path[p]->lanes.bit[w] & path[its]->lanes.bit[w] : 0;
-        for (; bits != 0; bits &= bits - 1) {
-            double sum = path[its]->rate,
-                   carries = plan_pairs_lane(work->pairs, 64 * w + (size_t)__builtin_ctzll(bits));
-            for (size_t p = 0; p < count; p++)
-                sum += p != its && (path[p]->lanes.bit[w] & bits & -bits) != 0 ? path[p]->rate : 0;
-            if (sum > path[its]->rate && WIDE * sum > carries)
+        uint64_t once = 0, twice = 0;
+        for (size_t p = 0; p < count; p++) {
+            twice |= once & path[p]->lanes.bit[w];
+            once |= path[p]->lanes.bit[w];
+        }
+        for (; twice != 0; twice &= twice - 1) {
+            size_t lane = 64 * w + (size_t)__builtin_ctzll(twice), first = count;
+            double sum = 0;
+            bool is_known = true;
+            for (size_t p = 0; p < count; p++) {
+                if ((path[p]->lanes.bit[w] & twice & -twice) == 0)
+                    continue;
+                is_known = is_known &&
+                           (first == count || is_limit_known(work, path[first], path[p], lane));
+                first = first == count ? p : first;
+                sum += path[p]->rate;
+            }
+            if (!is_known && WIDE * sum > plan_pairs_lane(work->pairs, lane))
                 return false;
         }
     }
@@ -264,8 +291,6 @@ bool paths_fit(const struct route_work *work, const struct path *const *path, si
         for (size_t i = 0; i < path[p]->part.hop_count; i++)
             if (!hop_fits(work, path, count, p, &path[p]->part.hop[i]))
                 return false;
-        if (!lanes_fit(work, path, count, p))
-            return false;
     }
-    return true;
+    return lanes_fit(work, path, count);
 }
