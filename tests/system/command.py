@@ -162,7 +162,7 @@ def a_recorded_node_is_drawn_and_planned_for():
         assert berth("--node", NODE, "bind", "-n", 3, "--flows", file)[0] == 65
         assert "No such file" in berth("--node", NODE, "bind", "-n", 3, "--flows", folder + "/none")[2]
     status, out, _ = berth("--node", NODE, "bind", "-n", 2, "--ranks", "4-5", "--world", 8, "--pattern", "ring", "--bytes", "64M")
-    assert status == 0 and "from nic" in out and "host-port:in slows the last transfer, though no other goes through it" in " ".join(out.split()), out
+    assert status == 0 and "by nic" in out and "host-port:in slows the last transfer, though no other goes through it" in " ".join(out.split()), out
     quad = HERE.parent / "nodes/gh200-quad"
     assert berth("--node", quad, "bind", "-n", 4, "--format", "env", "-t", 2)[:2] == (0, "export CUDA_VISIBLE_DEVICES='2'\nexport CUDA_DEVICE_ORDER='PCI_BUS_ID'\n")
     status, out, _ = berth("--node", quad, "bind", "-n", 1, "--gpus", 2, "--format", "env")

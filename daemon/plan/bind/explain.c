@@ -10,6 +10,7 @@
 #include "cost/policy.h"
 #include "node/locality.h"
 #include "node/reasons.h"
+#include "plan/bind/collective.h"
 #include "plan/bind/host_reasons.h"
 #include "plan/bind/mechanism.h"
 
@@ -595,6 +596,40 @@ static void predict(struct explained *explained, const place_id *order_memory, b
     plan_bind_price_of(traffic->price, traffic->slot, traffic->task_memory);
 }
 
+/* The GPUs of a choice, by task; one each. */
+static struct bind_collective collective_of(const struct explained *explained, const uint16_t *slot)
+{
+    const struct bind_price *price = explained->price;
+    struct bind_collective found = {.time = {NAN, NAN, NAN}};
+    place_id *gpu = calloc(price->request.tasks + 1, sizeof *gpu);
+    for (size_t t = 0; gpu != NULL && t < price->request.tasks; t++)
+        gpu[t] = price->request.gpu[slot[t]];
+    bool is_open =
+        !isnan(explained->traffic->how[LOAD_BEST].time_ns); /* no mechanism is asked for */
+    if (gpu != NULL && is_open && price->request.each == 1 && price->request.traffic->reduced > 0)
+        found = plan_bind_collective(price->snap, gpu, price->request.tasks,
+                                     price->request.traffic->reduced);
+    free(gpu);
+    return found;
+}
+
+/* Takes the time of an all-reduce that a library was measured to take, where it was among ours and
+ * among those in order. */
+static void predict_collective(const struct explained *explained)
+{
+    struct bind_answer *answer = explained->answer;
+    struct bind_collective ours = collective_of(explained, explained->traffic->slot),
+                           order = collective_of(explained, explained->traffic->in_order);
+    if (ours.value == NULL || order.value == NULL)
+        return;
+    reasons_add(&answer->reasons, REASON_COLLECTIVE, NO_SUBJECTS,
+                NUMBERS(explained->price->request.traffic->reduced, ours.time.time_ns,
+                        answer->predicted.time_ns));
+    answer->predicted = ours.time;
+    answer->baseline = order.time;
+    answer->bottleneck[0] = answer->baseline_bottleneck[0] = '\0';
+}
+
 /* Numbers and warnings of ours, then of GPUs in order. */
 static enum berth_code explain_numbers(const struct explained *explained,
                                        const place_id *order_memory, bool is_worse,
@@ -610,6 +645,10 @@ static enum berth_code explain_numbers(const struct explained *explained,
                                           price->scratch, &unsaid, 0, &answer->warnings, err);
     evidence_done(&unsaid);
     warn_of_unknown(explained);
+    const struct value *collective = collective_of(explained, traffic->slot).value;
+    if (code == BERTH_OK && collective != NULL &&
+        !evidence_add(&answer->evidence, first, collective))
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     if (code == BERTH_OK)
         code = cite(explained, WHY_OURS, err);
     if (code != BERTH_OK)
@@ -655,6 +694,7 @@ enum berth_code plan_bind_explain(struct bind_traffic *traffic, const struct sna
         if (traffic->roomy_cores > 0)
             reasons_add(&answer->reasons, REASON_GPUS_WITH_CORES, NO_SUBJECTS,
                         NUMBERS((double)traffic->roomy_cores));
+        predict_collective(&explained);
         if (code == BERTH_OK)
             code = explain_others(&explained, err);
         if (code == BERTH_OK)

@@ -90,7 +90,7 @@ static bool is_enough(const struct bind_room *room, size_t gpus, size_t tasks)
 
 enum berth_code plan_bind_room_find(const struct bind_cores *cores, const place_id *numa,
                                     size_t gpus, size_t tasks, int64_t cores_per_task,
-                                    bool is_generous, struct bind_room *ret, struct berth_err *err)
+                                    struct bind_room *ret, struct berth_err *err)
 {
     place_id *place = calloc(gpus + 1, sizeof *place); /* by unit */
     struct bind_room room = {.unit = calloc(gpus + 1, sizeof *room.unit),
@@ -112,8 +112,7 @@ enum berth_code plan_bind_room_find(const struct bind_cores *cores, const place_
         if (unit == PLACE_NONE || u < room.units)
             continue;
         int64_t there = cores_of(cores, unit), each = cores_per_task > 0 ? cores_per_task : 1,
-                most = there / each +
-                       (is_generous && there % each > 0 && there % each >= (each + 2) / 3);
+                most = there / each;
         room.most[u] = (uint16_t)(most < UINT16_MAX ? most : UINT16_MAX);
         place[room.units++] = unit;
     }

@@ -16,13 +16,11 @@ struct bind_room {
     size_t units;
 };
 
-/* For tasks that have so many cores each. numa: by gpu, whose cores a task on it would have.
- * is_generous: also for one that finds a third of its cores there, and may keep that memory
- * (plan/bind/memory.c). Where there is not room enough for all, each unit is taken to have room for
- * more. NO_MEMORY. */
+/* For tasks that have so many cores each. numa: by gpu, whose cores a task on it would have. Where
+ * there is not room enough for all, each unit is taken to have room for more. NO_MEMORY. */
 enum berth_code plan_bind_room_find(const struct bind_cores *cores, const place_id *numa,
                                     size_t gpus, size_t tasks, int64_t cores_per_task,
-                                    bool is_generous, struct bind_room *ret, struct berth_err *err);
+                                    struct bind_room *ret, struct berth_err *err);
 void plan_bind_room_done(struct bind_room *room);
 
 /* Whether all tasks with these slots (of gpu, by berth) have room. */

@@ -354,73 +354,52 @@ static bool is_less(const struct bind_priced *a, const struct bind_priced *b, do
                : a->unstarted <= b->unstarted && a->compared_ns < b->compared_ns * (1 - margin);
 }
 
-static enum berth_code look_for_room(struct work *work, int64_t cores, bool is_generous,
-                                     struct berth_err *err)
+static enum berth_code look_for_room(struct work *work, int64_t cores, struct berth_err *err)
 {
     struct bind_room *room = &work->traffic->room;
     plan_bind_room_done(room);
     return plan_bind_room_find(work->cores, work->traffic->numa, work->gpus->count, work->tasks,
-                               cores, is_generous, room, err);
+                               cores, room, err);
 }
 
-/* The best choice in which all have room, in place of what was found, unless that is as good or
- * better; memory is room for one of each task. */
-static enum berth_code find_roomy(struct work *work, int64_t cores, double margin, place_id *memory,
-                                  struct berth_err *err)
+static void exchange(struct bind_traffic *a, struct bind_traffic *b)
 {
-    struct bind_traffic *before = work->traffic, roomy = *before;
+    struct bind_traffic other = *a;
+    *a = *b;
+    *b = other;
+}
+
+/* Where tasks of what was found would not have the nearest memory, because others have the cores
+ * next to it: the best choice in which all have room stands unless it takes more. */
+static enum berth_code find_roomy(struct work *work, int64_t cores, struct berth_err *err)
+{
+    size_t berths = work->tasks * work->each;
+    struct bind_traffic *traffic = work->traffic, roomy;
+    enum berth_code code = look_for_room(work, cores, err);
+    roomy = *traffic;
     roomy.price = NULL;
-    roomy.slot = calloc(work->tasks * work->each, sizeof *roomy.slot);
-    if (roomy.slot == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
+    roomy.slot = calloc(berths, sizeof *roomy.slot);
+    roomy.task_memory = calloc(work->tasks, sizeof *roomy.task_memory);
+    if (roomy.slot == NULL || roomy.task_memory == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
     work->traffic = &roomy;
-    enum berth_code code = look_at_all(work, err);
+    if (code == BERTH_OK)
+        code = look_at_all(work, err);
     bool is_better = code == BERTH_OK && is_found(&roomy);
     if (is_better)
-        code = find_real(work, roomy.slot, memory, &cores, err);
+        code = find_real(work, roomy.slot, roomy.task_memory, &roomy.roomy_cores, err);
+    work->traffic = traffic;
     if (is_better && code == BERTH_OK) {
-        struct bind_priced ours =
-                               plan_bind_price_of(before->price, before->slot, before->task_memory),
-                           now = plan_bind_price_of(roomy.price, roomy.slot, memory);
-        is_better = !isnan(now.step.time_ns) &&
-                    (margin < 0 ? !is_less(&ours, &now, -margin) : is_less(&now, &ours, margin));
-    }
-    work->traffic = before;
-    if (is_better && code == BERTH_OK) {
-        memcpy(before->task_memory, memory, work->tasks * sizeof *memory);
-        before->roomy_cores = cores;
-        memcpy(before->how, roomy.how, sizeof before->how);
-        /* its bound stays: that is of all choices */
-        struct bind_price *price = before->price;
-        uint16_t *slot = before->slot;
-        before->price = roomy.price;
-        before->slot = roomy.slot;
-        before->by = roomy.by;
-        before->found = roomy.found;
-        roomy.price = price;
-        roomy.slot = slot;
+        struct bind_priced ours = plan_bind_price_of(traffic->price, traffic->slot,
+                                                     traffic->task_memory),
+                           now = plan_bind_price_of(roomy.price, roomy.slot, roomy.task_memory);
+        roomy.bound_ns = traffic->bound_ns; /* of all choices */
+        if (!isnan(now.step.time_ns) && !is_less(&ours, &now, POLICY_SAME))
+            exchange(traffic, &roomy);
     }
     plan_bind_price_free(roomy.price);
     free(roomy.slot);
-    return code;
-}
-
-/* Where the tasks of what was found would not have the nearest memory, because others have the
- * cores next to it: what is found among gpus with room for all stands unless it is worse. So does,
- * if it is better, what is found where a task may have the smaller part of its cores there. */
-static enum berth_code find_room(struct work *work, int64_t cores, struct berth_err *err)
-{
-    place_id *memory = calloc(work->tasks, sizeof *memory);
-    if (memory == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
-    enum berth_code code = look_for_room(work, cores, true, err);
-    if (code == BERTH_OK)
-        code = find_roomy(work, cores, POLICY_SAME, memory, err);
-    if (code == BERTH_OK)
-        code = look_for_room(work, cores, false, err);
-    if (code == BERTH_OK)
-        code = find_roomy(work, cores, -POLICY_SAME, memory, err);
-    free(memory);
+    free(roomy.task_memory);
     return code;
 }
 
@@ -432,9 +411,9 @@ static enum berth_code settle_room(struct work *work, struct berth_err *err)
     int64_t cores = 0;
     enum berth_code code = find_real(work, traffic->slot, traffic->task_memory, &cores, err);
     if (code == BERTH_OK && !has_nearest(work, traffic->slot, traffic->task_memory))
-        code = find_room(work, cores, err);
+        code = find_roomy(work, cores, err);
     else if (code == BERTH_OK && work->request->cores_per_task > 0)
-        code = look_for_room(work, cores, false, err); /* of what is compared with it */
+        code = look_for_room(work, cores, err); /* of what is compared with it */
     if (code == BERTH_OK)
         code = find_real(work, traffic->in_order, traffic->order_memory, &cores, err);
     if (code != BERTH_OK)

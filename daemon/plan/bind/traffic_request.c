@@ -318,6 +318,14 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
+static double reduced(const struct work *work)
+{
+    const struct traffic_request *request = work->request;
+    bool is_all = request->pattern == TRAFFIC_ALLREDUCE && request->exact_count == 0 &&
+                  request->host_bytes == 0 && work->world == request->tasks;
+    return is_all ? (double)request->bytes : 0;
+}
+
 enum berth_code plan_traffic(const struct traffic_request *request, struct traffic *ret,
                              struct berth_err *err)
 {
@@ -325,7 +333,7 @@ enum berth_code plan_traffic(const struct traffic_request *request, struct traff
     enum berth_code code = fill(&work, err);
     free(work.here);
     if (code == BERTH_OK)
-        *ret = (struct traffic){work.flow, work.count};
+        *ret = (struct traffic){.flow = work.flow, .count = work.count, .reduced = reduced(&work)};
     else
         free(work.flow);
     return code;

@@ -54,6 +54,7 @@ struct traffic_flow {
 struct traffic {
     struct traffic_flow *flow; /* owned; ascending by from and to, each pair once */
     size_t count;
+    double reduced; /* bytes of an all-reduce of all tasks, where nothing else moves; else 0 */
 };
 
 /* What others send each other is no flow. Exact flows of a rank to itself are refused. Fails with
