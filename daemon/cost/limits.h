@@ -41,7 +41,7 @@ enum limit_part {
     LIMIT_PCIE_PORT2, /* the next one towards them */
     LIMIT_PCIE_PORT3,
     LIMIT_GPU_PORT,   /* port of several GPUs at a NUMA node, which only runs can show */
-    LIMIT_SWITCH,     /* between the GPUs at a switch and the rest; through: among these GPUs */
+    LIMIT_SWITCH,     /* through: among the GPUs at a switch */
     LIMIT_MEMORY,     /* memory of a NUMA node: out reads, in writes */
     LIMIT_PACKAGE,    /* NUMA nodes of a package that has several */
     LIMIT_HIVE,       /* one of several hives to the host; place is its lowest GPU */

@@ -28,6 +28,7 @@ struct builder {
     size_t switch_count;
     double *switched; /* by place and number of the switch: rate of a GPU's NVLinks to it */
     double *rate;     /* by slots: highest rate carried */
+    place_id end[LIMITS_PLACES_MAX + 1]; /* by slot */
     bool failed;
 };
 
@@ -592,10 +593,9 @@ static bool fill_pairs(struct builder *b)
     if (b->rate == NULL || limits->pair == NULL)
         return false;
     limits_each_rate(b->values, b->sets, note_rate, b);
-    for (place_id from = 0; from < (place_id)graph->place_count; from++)
-        for (place_id to = 0; to < (place_id)graph->place_count; to++)
-            if (limits->slot[from] != NONE && limits->slot[to] != NONE)
-                fill_pair(b, from, to);
+    for (size_t from = 0; from < limits->slot_count; from++)
+        for (size_t to = 0; to < limits->slot_count; to++)
+            fill_pair(b, b->end[from], b->end[to]);
     for (size_t i = 0; i < graph->link_count && limits->slot_count > 0; i++) {
         const struct link *link = &graph->links[i];
         for (int back = 0; joins_gpus(graph, link) && back < 2; back++) {
@@ -608,18 +608,27 @@ static bool fill_pairs(struct builder *b)
     return true;
 }
 
+/* A slot for each GPU, NUMA node and NIC, and one for all other places, as cores, which belong to
+ * no part. */
 static void find_slots(struct builder *b)
 {
     struct limits *limits = b->limits;
+    place_id other = PLACE_NONE;
+    size_t count = 0;
     for (place_id p = 0; p < (place_id)b->graph->place_count; p++) {
         bool is_end = is_kind(b->graph, p, PLACE_GPU) || is_kind(b->graph, p, PLACE_NUMA) ||
                       is_kind(b->graph, p, PLACE_NIC);
-        limits->slot[p] = is_end ? (uint16_t)limits->slot_count++ : NONE;
+        limits->slot[p] = is_end && count < LIMITS_PLACES_MAX ? (uint16_t)count : NONE;
+        if (is_end && count < LIMITS_PLACES_MAX)
+            b->end[count] = p;
+        count += is_end;
+        other = !is_end && other == PLACE_NONE ? p : other;
     }
-    if (limits->slot_count <= LIMITS_PLACES_MAX)
-        return;
-    limits->slot_count = 0;
-    memset(limits->slot, 0xff, b->graph->place_count * sizeof *limits->slot);
+    b->end[count < LIMITS_PLACES_MAX ? count : LIMITS_PLACES_MAX] = other;
+    limits->slot_count = count > LIMITS_PLACES_MAX ? 0 : count + (other != PLACE_NONE);
+    for (size_t p = 0; p < b->graph->place_count; p++)
+        if (limits->slot_count == 0 || limits->slot[p] == NONE)
+            limits->slot[p] = limits->slot_count == 0 ? NONE : (uint16_t)count;
 }
 
 static bool build(struct builder *b)
