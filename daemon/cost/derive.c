@@ -1,11 +1,11 @@
 #include "cost/derive.h"
 
 #include "cost/limits.h"
-#include "cost/pairs.h"
+#include "cost/matrix.h"
 
 static void derived_free(struct derived *derived)
 {
-    plan_pairs_free(derived->pairs);
+    matrix_free(derived->matrix);
     limits_free(derived->limits);
     curve_free_all(derived->curves);
     *derived = (struct derived){.free = NULL};
@@ -19,8 +19,9 @@ bool derive_costs(struct snapshot *snapshot)
     derived->limits = derived->curves != NULL
                           ? limits_new(snapshot->graph, snapshot->sets, snapshot->values)
                           : NULL;
-    derived->pairs = derived->limits != NULL ? plan_pairs_new(snapshot) : NULL;
-    if (derived->pairs == NULL)
+    derived->matrix = derived->limits != NULL ? matrix_new(snapshot) : NULL;
+    bool ok = derived->matrix != NULL && matrix_finish(derived->matrix);
+    if (!ok)
         derived_free(derived);
-    return derived->pairs != NULL;
+    return ok;
 }

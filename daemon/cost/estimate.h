@@ -35,6 +35,11 @@ struct estimate {
     const struct value *value; /* the number that decides, of the snapshot; NULL none */
 };
 
+static inline struct estimate estimate_of(double time_ns, double low_ns, double high_ns)
+{
+    return (struct estimate){.time_ns = time_ns, .low_ns = low_ns, .high_ns = high_ns};
+}
+
 /* Returns the sum of parts that follow each other. Deviations of a sum are added: what is off in
  * one measurement may be off in all. */
 static inline struct estimate estimate_sum(struct estimate a, struct estimate b)

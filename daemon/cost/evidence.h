@@ -4,11 +4,6 @@
 #pragma once
 #include "node/snapshot.h"
 
-/* Expected time and its 95 % interval; NAN where nothing known predicts it. */
-struct prediction {
-    double time_ns, low_ns, high_ns;
-};
-
 /* The values an answer rests on, and the sets of transfers measured together, of the snapshot.
  * Zero-initialise. */
 struct evidence {

@@ -31,8 +31,9 @@ enum berth_code plan_load_new(const struct snapshot *snap, const place_id *place
 
 enum load_known plan_load_known(const struct load_table *table, size_t from, size_t to)
 {
-    enum load_known engine = plan_load_table_transfer(table, MOVE_COPY_ENGINE, from, to)->known,
-                    kernel = plan_load_table_transfer(table, MOVE_KERNEL, from, to)->known;
+    enum load_known engine =
+                        plan_load_table_transfer(table, MECHANISM_COPY_ENGINE, from, to)->known,
+                    kernel = plan_load_table_transfer(table, MECHANISM_KERNEL, from, to)->known;
     return engine > kernel ? engine : kernel;
 }
 
@@ -54,8 +55,8 @@ struct load_lone plan_load_lone(const struct load_table *table, size_t from, siz
 
 static bool lacks_start(const struct load_transfer *transfer)
 {
-    return transfer->move.curve == NULL && isnan(transfer->move.t0_queue_ns) &&
-           isnan(transfer->move.t0_call_ns);
+    return transfer->alone.curve == NULL && isnan(transfer->alone.t0_queue_ns) &&
+           isnan(transfer->alone.t0_call_ns);
 }
 
 bool plan_load_start(const struct load_table *table, size_t from, size_t to, double bytes,
@@ -65,7 +66,7 @@ bool plan_load_start(const struct load_table *table, size_t from, size_t to, dou
     if (transfer == NULL || lacks_start(transfer))
         return false;
     *ret = (struct load_start){fmax(plan_load_table_alone_ns(transfer, bytes, NULL) -
-                                        bytes * 1e9 / transfer->move.bytes_per_s,
+                                        bytes * 1e9 / transfer->alone.bytes_per_s,
                                     0),
                                transfer->launch_ns};
     return true;
@@ -335,7 +336,7 @@ double plan_load_spread(const struct load_scratch *scratch, size_t i)
     const struct load_transfer *transfer = scratch->transfer[i];
     const struct load_resource *shared = plan_load_shared(scratch, i);
     const struct limits *limits = scratch->table->snap->derived.limits;
-    struct prediction alone = plan_move_queued(&transfer->move, scratch->flow[i].bytes);
+    struct estimate alone = transfer_queued(&transfer->alone, scratch->flow[i].bytes);
     double spread = alone.time_ns > 0 ? alone.high_ns / alone.time_ns - 1 : 0;
     if (shared != NULL) {
         double its = shared->step[shared->step_count - 1].spread;
@@ -348,23 +349,22 @@ double plan_load_spread(const struct load_scratch *scratch, size_t i)
 }
 
 /* Its own call deviates as well; and it is not known when it begins, by launches_ns. */
-static struct prediction end_of(const struct load_scratch *scratch, size_t i, double launches_ns)
+static struct estimate end_of(const struct load_scratch *scratch, size_t i, double launches_ns)
 {
     const struct sim_flow *flow = &scratch->flow[i];
     if (scratch->transfer[i] == NULL)
-        return (struct prediction){0, 0, 0};
+        return estimate_of(0, 0, 0);
     double half_ns = hypot(flow->end_ns * plan_load_spread(scratch, i),
-                           plan_move_call_half_ns(&scratch->transfer[i]->move, flow->bytes)) +
+                           transfer_call_half_ns(&scratch->transfer[i]->alone, flow->bytes)) +
                      launches_ns;
-    return (struct prediction){flow->end_ns,
-                               isnan(half_ns) ? half_ns : fmax(flow->end_ns - half_ns, 0),
-                               flow->end_ns + half_ns};
+    return estimate_of(flow->end_ns, isnan(half_ns) ? half_ns : fmax(flow->end_ns - half_ns, 0),
+                       flow->end_ns + half_ns);
 }
 
 /* The last of count ends. Of those that may be the last each deviates on its own. */
-static struct prediction last_of(const struct load_part *parts, size_t count)
+static struct estimate last_of(const struct load_part *parts, size_t count)
 {
-    struct prediction last = {0, 0, 0};
+    struct estimate last = estimate_of(0, 0, 0);
     size_t may_be_last = 0;
     bool unknown = false;
     for (size_t i = 0; i < count; i++) {
@@ -376,7 +376,7 @@ static struct prediction last_of(const struct load_part *parts, size_t count)
     for (size_t i = 0; i < count; i++)
         may_be_last += parts[i].time.time_ns > 0 && parts[i].time.high_ns >= last.time_ns;
     if (unknown)
-        return (struct prediction){last.time_ns, NAN, NAN};
+        return estimate_of(last.time_ns, NAN, NAN);
     if (may_be_last > 1)
         last.high_ns = last.time_ns +
                        sqrt(1 + LATEST * log((double)may_be_last)) * (last.high_ns - last.time_ns);
@@ -406,7 +406,7 @@ double plan_load_run_in_order(struct load_scratch *scratch, size_t count, bool f
 
 /* The same flows shared otherwise: all fairly, whatever runs say, or one first. */
 static void widen_by_order(struct load_scratch *scratch, const struct load_flow *flows,
-                           size_t count, struct prediction *step)
+                           size_t count, struct estimate *step)
 {
     prepare(scratch, flows, count, NULL);
     double fair_ns = sim_run(scratch->sim, scratch->limit, scratch->flow, count),
@@ -421,9 +421,9 @@ static void widen_by_order(struct load_scratch *scratch, const struct load_flow 
 static double keeps_ns(const struct load_transfer *transfer, unsigned turn)
 {
     return transfer == NULL ? 0
-           : turn > 0 || isnan(transfer->move.t0_call_ns)
+           : turn > 0 || isnan(transfer->alone.t0_call_ns)
                ? transfer->launch_ns
-               : fmax(transfer->move.t0_call_ns, transfer->launch_ns);
+               : fmax(transfer->alone.t0_call_ns, transfer->launch_ns);
 }
 
 /* Nothing says whether callers start transfers at the same time, or wait for each other, as threads
@@ -452,8 +452,8 @@ static bool is_behind(const struct load_scratch *scratch, size_t i)
 /* All of it, of just this pair. */
 static bool is_measured(const struct load_transfer *transfer, double bytes)
 {
-    return transfer->known == LOAD_MEASURED && plan_move_knows(&transfer->move, bytes) &&
-           !plan_move_is_by_another(&transfer->move, bytes, bytes);
+    return transfer->known == LOAD_MEASURED && transfer_covers(&transfer->alone, bytes) &&
+           !transfer_is_similar(&transfer->alone, bytes, bytes);
 }
 
 static struct load_part part_of(const struct load_scratch *scratch, size_t i, unsigned turn)
@@ -467,7 +467,7 @@ static struct load_part part_of(const struct load_scratch *scratch, size_t i, un
                               .waits_ns = flow->begin_ns,
                               .starts_ns = flow->start_ns,
                               .is_behind = is_behind(scratch, i),
-                              .move = &transfer->move,
+                              .transfer = &transfer->alone,
                               .shared = plan_load_shared(scratch, i),
                               .seen = scratch->run[i] != NULL ? scratch->run[i]->set : NULL};
     part.alone_ns = plan_load_table_alone_ns(transfer, flow->bytes, &part.bytes_ns);

@@ -5,10 +5,10 @@
  *
  * A flow waits for what starting it costs, as its caller's clock sees that (t0_call_ns), and for
  * the launches of what the same caller begins before it. It moves its bytes at the rate that it has
- * alone (cost/move.h), or at less while resources that it shares are full (sim/sim.h): those are
- * what concurrent runs showed, else what structure states (cost/limits.h), which is labelled so.
- * Copies with the host that were measured together, and that no limit explains, get what they got
- * in that run. Flows between the same two places in one direction are moved by one engine, one
+ * alone (cost/transfer.h), or at less while resources that it shares are full (sim/sim.h): those
+ * are what concurrent runs showed, else what structure states (cost/limits.h), which is labelled
+ * so. Copies with the host that were measured together, and that no limit explains, get what they
+ * got in that run. Flows between the same two places in one direction are moved by one engine, one
  * after the other.
  *
  * Intervals: an end deviates as far as the input that decided it, its own rate or what it shared;
@@ -19,9 +19,10 @@
  * constant: any number of threads may ask, each with a scratch of its own.
  */
 #pragma once
+#include "cost/estimate.h"
 #include "cost/evidence.h"
 #include "cost/limits.h"
-#include "cost/move.h"
+#include "cost/transfer.h"
 #include "node/reasons.h"
 
 #define LOAD_PLACES_MAX 256
@@ -68,14 +69,14 @@ struct load_time {
 
 /* One flow's part of a prediction. */
 struct load_part {
-    struct prediction time;
+    struct estimate time;
     double alone_ns;
     /* of the time: until its caller has launched what it begins before; what starting it costs */
     double waits_ns, starts_ns;
     /* the rest of alone_ns, in which its bytes move; they may take longer beside others */
     double bytes_ns;
     bool is_behind;                     /* an earlier one is moved by the same engine */
-    const struct move *move;            /* of the table: what was taken; NULL it takes no time */
+    const struct transfer *transfer;    /* of the table: what was taken; NULL it takes no time */
     const struct load_resource *shared; /* what slowed it last; NULL nothing */
     /* of the snapshot: these very transfers measured together, where that decides; NULL no */
     const struct set *seen;
@@ -83,7 +84,7 @@ struct load_part {
 
 struct load_prediction {
     /* low and high NAN where a number behind it has no interval */
-    struct prediction step;
+    struct estimate step;
     /* of high_ns: what the last would wait for if each caller waited for the others' calls; 0 no
      * interval, or no other */
     double waits_ns;
@@ -92,7 +93,7 @@ struct load_prediction {
     /* no concurrent run of its transfers got less together than shared limits explain */
     bool is_explained;
     /* all of it, and of just that: it is explained, nothing nominal or published is in it, and
-     * nothing of another pair that matters (plan_move_is_by_another) */
+     * nothing of another pair that matters (transfer_is_by_another) */
     bool is_measured;
 };
 

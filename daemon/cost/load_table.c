@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/alike.h"
+#include "cost/classes.h"
 #include "cost/limits.h"
+#include "cost/matrix.h"
 #include "cost/policy.h"
-#include "cost/published_bound.h"
 #include "node/spread.h"
 
 /* Room for one more item; the room doubles. */
@@ -27,13 +27,13 @@ static bool make_room(void *array, size_t count, size_t *room, size_t size)
 
 /* ---- transfers alone ---- */
 
-static enum load_known known_of(const struct move *move)
+static enum load_known known_of(const struct transfer *alone)
 {
-    if (move->rate == NULL)
+    if (alone->basis != BASIS_OWN)
         return LOAD_NOMINAL;
-    return move->rate->source == VALUE_MEASURED    ? LOAD_MEASURED
-           : move->rate->source == VALUE_PUBLISHED ? LOAD_PUBLISHED
-                                                   : LOAD_NOMINAL;
+    return alone->value->source == VALUE_MEASURED    ? LOAD_MEASURED
+           : alone->value->source == VALUE_PUBLISHED ? LOAD_PUBLISHED
+                                                     : LOAD_NOMINAL;
 }
 
 /* The stated rate of the nic's port to the outside; INFINITY unknown. */
@@ -49,7 +49,8 @@ static double outside(const struct graph *graph, place_id nic)
 }
 
 /* To or from a nic: the stated rate of its links. */
-static bool find_network(const struct snapshot *snap, place_id from, place_id to, struct move *ret)
+static bool find_network(const struct snapshot *snap, place_id from, place_id to,
+                         struct transfer *ret)
 {
     const struct graph *graph = snap->graph;
     double rate = limits_pair(snap->derived.limits, from, to)->bytes_per_s;
@@ -57,47 +58,43 @@ static bool find_network(const struct snapshot *snap, place_id from, place_id to
         rate = fmin(rate, outside(graph, from));
     if (graph_place(graph, to)->kind == PLACE_NIC)
         rate = fmin(rate, outside(graph, to));
-    *ret = (struct move){.from = from,
-                         .to = to,
-                         .by = MOVE_COPY_ENGINE,
-                         .driver = PLACE_NONE,
-                         .bytes_per_s = rate,
-                         .low = NAN,
-                         .high = NAN,
-                         .t0_queue_ns = NAN,
-                         .t0_call_ns = NAN,
-                         .slowdown = 1};
+    *ret = transfer_none(graph, from, to, MECHANISM_COPY_ENGINE);
+    ret->driver = PLACE_NONE;
+    ret->basis = BASIS_LINKS;
+    ret->source = SOURCE_NOMINAL;
+    ret->bytes_per_s = rate;
     return rate > 0;
 }
 
-static void take_move(const struct load_table *table, const struct move *move, bool network,
-                      struct load_transfer *transfer)
+static void take_alone(const struct load_table *table, const struct transfer *alone, bool network,
+                       struct load_transfer *transfer)
 {
-    transfer->move = *move;
-    transfer->known = known_of(move);
-    transfer->start_ns = plan_move_start_ns(move);
-    transfer->launch_ns = plan_move_launch_ns(move);
-    transfer->kind = network ? TRANSFER_NETWORK : plan_move_kind(table->snap->graph, move);
-    transfer->several = limits_pair(table->snap->derived.limits, move->from, move->to)->several;
+    transfer->alone = *alone;
+    transfer->known = known_of(alone);
+    transfer->start_ns = transfer_start_ns(alone);
+    transfer->launch_ns = transfer_launch_ns(alone);
+    transfer->kind = network ? TRANSFER_NETWORK : transfer_kind_bit(table->snap->graph, alone);
+    transfer->several = limits_pair(table->snap->derived.limits, alone->from, alone->to)->several;
 }
 
-static void find_transfer(struct load_table *table, enum move_by by, size_t a, size_t b)
+static void find_transfer(struct load_table *table, enum mechanism by, size_t a, size_t b)
 {
     const struct graph *graph = table->snap->graph;
     place_id from = table->place[a], to = table->place[b];
     enum place_kind kind[] = {graph_place(graph, from)->kind, graph_place(graph, to)->kind};
     bool network = kind[0] == PLACE_NIC || kind[1] == PLACE_NIC,
          peers = kind[0] == PLACE_GPU && kind[1] == PLACE_GPU,
-         asked =
-             !peers || table->by == LOAD_BEST || (table->by == LOAD_KERNEL) == (by == MOVE_KERNEL);
-    struct move move;
-    if (network ? by != MOVE_COPY_ENGINE || !find_network(table->snap, from, to, &move)
-                : !asked || !plan_pairs_move(table->snap, table->pairs, from, to, by, &move))
+         asked = !peers || table->by == LOAD_BEST ||
+                 (table->by == LOAD_KERNEL) == (by == MECHANISM_KERNEL);
+    struct transfer alone;
+    const struct matrix_item *item =
+        network || !asked ? NULL : matrix_find(table->matrix, from, to, by);
+    if (network ? by != MECHANISM_COPY_ENGINE || !find_network(table->snap, from, to, &alone)
+                : item == NULL)
         return;
-    const struct pair *pair = network ? NULL : plan_pairs_find(table->pairs, from, to, by);
-    if (pair != NULL && move.rate != NULL)
-        plan_alike_take(&move, pair->alike);
-    take_move(table, &move, network, plan_load_table_transfer(table, by, a, b));
+    if (item != NULL)
+        alone = matrix_of_class(item);
+    take_alone(table, &alone, network, plan_load_table_transfer(table, by, a, b));
 }
 
 /* ---- resources ---- */
@@ -173,8 +170,8 @@ static double stated_of(const struct load_table *table, const struct load_transf
     bool is_stated = limit->source == LIMIT_STATED || limit->source == LIMIT_MEMBER;
     if (table->place == NULL)
         return rate;
-    if (limits_is_pcie_port(role->part) && is_stated && transfer->move.stated > 0)
-        rate *= fmin(transfer->move.bytes_per_s / transfer->move.stated, 1);
+    if (limits_is_pcie_port(role->part) && is_stated && transfer->alone.stated > 0)
+        rate *= fmin(transfer->alone.bytes_per_s / transfer->alone.stated, 1);
     for (size_t r = 0; r < table->resource_count; r++) {
         const struct limit *found = table->resource[r].limit;
         bool same = found != NULL && found->source == LIMIT_RUNS && found->has_role &&
@@ -212,10 +209,11 @@ static bool use_stated(struct load_table *table, struct load_transfer *transfer,
 static bool list_uses(struct load_table *table, struct load_transfer *transfer, uint16_t both)
 {
     const struct limits *limits = table->snap->derived.limits;
-    const struct move *move = &transfer->move;
-    const char *axes = move->rate != NULL ? values_axes(table->snap->values, move->rate) : "";
+    const struct transfer *alone = &transfer->alone;
+    const char *axes =
+        alone->basis == BASIS_OWN ? values_axes(table->snap->values, alone->value) : "";
     uint16_t item[LIMITS_USES_MAX];
-    size_t count = limits_of(limits, transfer->kind, move->from, move->to, axes, item);
+    size_t count = limits_of(limits, transfer->kind, alone->from, alone->to, axes, item);
     transfer->use = (uint32_t)table->use_count;
     bool ok = both == SIM_NO_LIMIT || add_use(table, transfer, both);
     for (size_t i = 0; i < count && ok; i++)
@@ -228,21 +226,22 @@ static bool list_uses(struct load_table *table, struct load_transfer *transfer, 
 
 /* What both directions of a pair get together, measured or as a published bound, where it is less
  * than each alone. */
-static bool add_both(struct load_table *table, enum move_by by, size_t a, size_t b,
+static bool add_both(struct load_table *table, enum mechanism by, size_t a, size_t b,
                      uint16_t *ret_index)
 {
     const struct load_transfer *there = plan_load_table_transfer(table, by, a, b),
                                *back = plan_load_table_transfer(table, by, b, a);
-    const struct pair *pair = plan_pairs_find(table->pairs, table->place[a], table->place[b], by);
-    const struct value *published = published_bound_together(table->snap, &there->move),
+    const struct matrix_item *pair =
+        matrix_find(table->matrix, table->place[a], table->place[b], by);
+    const struct value *published = matrix_published_both(table->snap, &there->alone),
                        *both = published != NULL ? published
-                               : pair != NULL    ? pair->alike_both
+                               : pair != NULL    ? pair->peer_both
                                                  : NULL;
     bool is_measured = there->known == LOAD_MEASURED && back->known == LOAD_MEASURED;
     *ret_index = SIM_NO_LIMIT;
     if (both == NULL || !(is_measured ? both != published : both == published) ||
-        !(there->move.bytes_per_s > 0 && back->move.bytes_per_s > 0) ||
-        both->value >= there->move.bytes_per_s + back->move.bytes_per_s)
+        !(there->alone.bytes_per_s > 0 && back->alone.bytes_per_s > 0) ||
+        both->value >= there->alone.bytes_per_s + back->alone.bytes_per_s)
         return true;
     struct load_resource resource = {
         .step_count = 1,
@@ -262,7 +261,8 @@ static bool list_all_uses(struct load_table *table)
     bool ok = true;
     for (size_t i = 0; i < 4 * places * places && ok; i++) {
         bool nics = i >= 2 * places * places;
-        enum move_by by = i / (places * places) % 2 == 0 ? MOVE_COPY_ENGINE : MOVE_KERNEL;
+        enum mechanism by =
+            i / (places * places) % 2 == 0 ? MECHANISM_COPY_ENGINE : MECHANISM_KERNEL;
         size_t a = i / places % places, b = i % places;
         struct load_transfer *there = plan_load_table_transfer(table, by, a, b),
                              *back = plan_load_table_transfer(table, by, b, a);
@@ -309,10 +309,10 @@ static uint32_t transfer_of(const struct load_table *table, const struct set_flo
     size_t from = index_of(table, flow->from), to = index_of(table, flow->to);
     const struct load_transfer *transfer =
         from < table->place_count && to < table->place_count
-            ? plan_load_table_transfer(table, MOVE_COPY_ENGINE, from, to)
+            ? plan_load_table_transfer(table, MECHANISM_COPY_ENGINE, from, to)
             : NULL;
     return transfer != NULL && transfer->known == LOAD_MEASURED && flow->bytes_per_s > 0 &&
-                   strcmp(values_axes(table->snap->values, transfer->move.rate), flow->axes) == 0
+                   strcmp(values_axes(table->snap->values, transfer->alone.value), flow->axes) == 0
                ? plan_load_table_number(table, transfer)
                : 0;
 }
@@ -398,7 +398,7 @@ static struct load_table *begin(const struct snapshot *snap, size_t transfers)
     if (table == NULL)
         return NULL;
     *table = (struct load_table){.snap = snap,
-                                 .pairs = snap->derived.pairs,
+                                 .matrix = snap->derived.matrix,
                                  .transfer = calloc(transfers + 1, sizeof *table->transfer),
                                  .transfer_count = transfers,
                                  .index = malloc((limits + 1) * sizeof *table->index)};
@@ -431,18 +431,18 @@ struct load_table *plan_load_table_new(const struct snapshot *snap, const place_
     for (size_t i = 0; i < limits->count && ok; i++)
         ok = limits->item[i].source != LIMIT_RUNS || add_found(table, limits, i);
     for (size_t i = 0; i < count * count; i++)
-        for (int mechanism = MOVE_COPY_ENGINE; mechanism <= MOVE_KERNEL; mechanism++)
-            find_transfer(table, (enum move_by)mechanism, i / count, i % count);
+        for (int mechanism = MECHANISM_COPY_ENGINE; mechanism <= MECHANISM_KERNEL; mechanism++)
+            find_transfer(table, (enum mechanism)mechanism, i / count, i % count);
     return finish(table, ok && list_all_uses(table) && find_runs(table));
 }
 
-struct load_table *plan_load_table_of(const struct snapshot *snap, const struct move *const *moves,
-                                      size_t count)
+struct load_table *plan_load_table_of(const struct snapshot *snap,
+                                      const struct transfer *const *moves, size_t count)
 {
     struct load_table *table = begin(snap, count);
     bool ok = table != NULL && table->transfer != NULL && table->index != NULL;
     for (size_t i = 0; i < count && ok; i++) {
-        take_move(table, moves[i], false, &table->transfer[i]);
+        take_alone(table, moves[i], false, &table->transfer[i]);
         ok = list_uses(table, &table->transfer[i], SIM_NO_LIMIT);
     }
     return finish(table, ok);
@@ -468,33 +468,34 @@ void plan_load_free(struct load_table *table)
 double plan_load_table_alone_ns(const struct load_transfer *transfer, double bytes,
                                 double *ret_bytes_ns)
 {
-    const struct move *move = &transfer->move;
-    double queued_ns = plan_move_queued_ns(move, bytes);
+    const struct transfer *alone = &transfer->alone;
+    double queued_ns = transfer_queued_ns(alone, bytes);
     if (ret_bytes_ns != NULL)
         *ret_bytes_ns = fmax(queued_ns - transfer->start_ns, 0);
-    return isnan(move->t0_call_ns)
+    return isnan(alone->t0_call_ns)
                ? queued_ns
-               : curve_fit_called_ns(queued_ns, move->t0_call_ns, transfer->start_ns);
+               : curve_fit_called_ns(queued_ns, alone->t0_call_ns, transfer->start_ns);
 }
 
 const struct load_transfer *plan_load_table_choose(const struct load_table *table, size_t from,
                                                    size_t to, double bytes)
 {
     const struct load_transfer *engine =
-                                   plan_load_table_transfer(table, MOVE_COPY_ENGINE, from, to),
-                               *kernel = plan_load_table_transfer(table, MOVE_KERNEL, from, to);
+                                   plan_load_table_transfer(table, MECHANISM_COPY_ENGINE, from, to),
+                               *kernel =
+                                   plan_load_table_transfer(table, MECHANISM_KERNEL, from, to);
     if (engine->known == LOAD_NOTHING || kernel->known == LOAD_NOTHING)
         return engine->known != LOAD_NOTHING   ? engine
                : kernel->known != LOAD_NOTHING ? kernel
                                                : NULL;
     if (engine->known != kernel->known)
         return engine->known > kernel->known ? engine : kernel;
-    bool knows = plan_move_knows(&engine->move, bytes);
-    if (knows != plan_move_knows(&kernel->move, bytes))
+    bool knows = transfer_covers(&engine->alone, bytes);
+    if (knows != transfer_covers(&kernel->alone, bytes))
         return knows ? engine : kernel;
     double engine_ns = plan_load_table_alone_ns(engine, bytes, NULL),
            kernel_ns = plan_load_table_alone_ns(kernel, bytes, NULL);
-    if (engine->move.engine != NULL && engine->move.rate == NULL && kernel_ns == engine_ns)
+    if (engine->alone.engine != NULL && engine->alone.basis != BASIS_OWN && kernel_ns == engine_ns)
         /* by links alone both look alike, and such engines are the ones that may not fill them */
         return kernel;
     /* a program copies to the host by engine unless it has kernels for that */

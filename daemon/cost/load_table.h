@@ -4,12 +4,12 @@
  */
 #pragma once
 #include "cost/load.h"
-#include "cost/pairs.h"
+#include "cost/matrix.h"
 #include "sim/sim.h"
 
 /* One pair by one mechanism. */
 struct load_transfer {
-    struct move move;
+    struct transfer alone;
     enum load_known known;
     unsigned kind; /* enum transfer_kind */
     bool several;  /* its path is not known: others are as wide and as short */
@@ -30,7 +30,7 @@ struct load_run {
 
 struct load_table {
     const struct snapshot *snap;
-    const struct plan_pairs *pairs;
+    const struct matrix *matrix;
     place_id *place;
     size_t place_count;
     enum load_by by;
@@ -48,7 +48,7 @@ struct load_table {
 };
 
 static inline struct load_transfer *
-plan_load_table_transfer(const struct load_table *table, enum move_by by, size_t from, size_t to)
+plan_load_table_transfer(const struct load_table *table, enum mechanism by, size_t from, size_t to)
 {
     return &table->transfer[((size_t)by * table->place_count + from) * table->place_count + to];
 }
@@ -64,8 +64,8 @@ static inline uint32_t plan_load_table_number(const struct load_table *table,
  * out of memory. */
 struct load_table *plan_load_table_new(const struct snapshot *snap, const place_id *places,
                                        size_t count, enum load_by by);
-struct load_table *plan_load_table_of(const struct snapshot *snap, const struct move *const *moves,
-                                      size_t count);
+struct load_table *plan_load_table_of(const struct snapshot *snap,
+                                      const struct transfer *const *moves, size_t count);
 
 /* As its caller's clock sees it. ret_bytes_ns: the part of it in which bytes move; NULL fine. */
 double plan_load_table_alone_ns(const struct load_transfer *transfer, double bytes,

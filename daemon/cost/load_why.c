@@ -34,16 +34,14 @@ static enum reason_code lack_of(const struct asked *asked, size_t i)
     const struct load_flow *flow = &asked->flow[i];
     if (transfer == NULL)
         return flow->from != flow->to && flow->bytes > 0 ? REASON_TRANSFER_UNKNOWN : REASON_CODES;
-    const struct move *move = &transfer->move;
+    const struct transfer *alone = &transfer->alone;
     if (transfer->known == LOAD_NOMINAL)
-        return plan_move_is_back(move) ? REASON_TRANSFER_REVERSE
-               : plan_move_is_own(move) || plan_move_is_engines(move) ||
-                       plan_move_is_bounded(move) || move->most != NULL
-                   ? REASON_TRANSFER_OTHERS
-                   : REASON_TRANSFER_STATED;
-    if (!plan_move_knows(move, flow->bytes))
+        return alone->basis == BASIS_REVERSE                          ? REASON_TRANSFER_REVERSE
+               : alone->basis == BASIS_ENGINE || alone->value != NULL ? REASON_TRANSFER_OTHERS
+                                                                      : REASON_TRANSFER_STATED;
+    if (!transfer_covers(alone, flow->bytes))
         return REASON_TRANSFER_SMALL;
-    if (plan_move_is_by_another(move, flow->bytes, flow->bytes))
+    if (transfer_is_similar(alone, flow->bytes, flow->bytes))
         return REASON_TRANSFER_SIMILAR;
     return transfer->known == LOAD_PUBLISHED ? REASON_TRANSFER_PUBLISHED : REASON_CODES;
 }
@@ -120,7 +118,7 @@ static void warn_of_kinds(const struct asked *asked, size_t i)
 
 /* The smallest run that shows it, rather one with this very transfer. */
 static const struct set *find_set(const struct asked *asked, const struct limit *limit,
-                                  const struct move *move)
+                                  const struct transfer *alone)
 {
     const struct snapshot *snap = asked->table->snap;
     const struct set *best = NULL;
@@ -134,7 +132,7 @@ static const struct set *find_set(const struct asked *asked, const struct limit 
             bool is_user =
                 limits_uses(snap->derived.limits, limit, flow->from, flow->to, flow->axes);
             users += is_user;
-            has = has || (is_user && flow->from == move->from && flow->to == move->to);
+            has = has || (is_user && flow->from == alone->from && flow->to == alone->to);
         }
         if (users < 2 || users < limit->step[0].flows ||
             (best != NULL &&
@@ -157,7 +155,7 @@ static bool cite_shared(const struct asked *asked, size_t i, struct evidence *ev
         return true;
     if (shared->value != NULL)
         return evidence_add(evidence, start, shared->value);
-    const struct set *set = find_set(asked, shared->limit, &asked->scratch->transfer[i]->move);
+    const struct set *set = find_set(asked, shared->limit, &asked->scratch->transfer[i]->alone);
     return set == NULL || evidence_add_set(evidence, start, set);
 }
 
@@ -165,8 +163,8 @@ static enum berth_code cite(const struct asked *asked, size_t i, struct evidence
                             size_t start, struct berth_err *err)
 {
     const struct load_transfer *transfer = asked->scratch->transfer[i];
-    enum berth_code code = transfer != NULL ? plan_move_cite(asked->table->snap->graph,
-                                                             &transfer->move, evidence, start, err)
+    enum berth_code code = transfer != NULL ? transfer_cite(asked->table->snap->graph,
+                                                            &transfer->alone, evidence, start, err)
                                             : BERTH_OK;
     return code != BERTH_OK || cite_shared(asked, i, evidence, start)
                ? code
@@ -181,8 +179,8 @@ static size_t find_flow(const struct asked *asked, unsigned kind, const struct s
     size_t i = 0;
     for (; i < asked->count; i++) {
         const struct load_transfer *transfer = asked->scratch->transfer[i];
-        if (transfer != NULL && transfer->kind == kind && transfer->move.from == flow->from &&
-            transfer->move.to == flow->to && asked->flow[i].bytes > 0)
+        if (transfer != NULL && transfer->kind == kind && transfer->alone.from == flow->from &&
+            transfer->alone.to == flow->to && asked->flow[i].bytes > 0)
             break;
     }
     return i;
@@ -289,7 +287,7 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
         if (shared != NULL && shared->is_nominal)
             warn_of_stated(&asked, shared);
         if (transfer != NULL && transfer->known == LOAD_NOMINAL &&
-            plan_move_lacks_start(&transfer->move, flows[i].bytes))
+            transfer_lacks_start(&transfer->alone, flows[i].bytes))
             warn_of_flow(&asked, i, REASON_START_UNKNOWN, 0);
         warn_of_kinds(&asked, i);
         kinds |= kind_of(&asked, i);
@@ -306,7 +304,7 @@ static bool is_over_host(const struct asked *asked, size_t i)
 {
     const struct load_transfer *transfer = asked->scratch->transfer[i];
     return transfer != NULL && asked->flow[i].bytes > 0 &&
-           limits_pair(asked->table->snap->derived.limits, transfer->move.from, transfer->move.to)
+           limits_pair(asked->table->snap->derived.limits, transfer->alone.from, transfer->alone.to)
                ->over_host;
 }
 
@@ -323,9 +321,10 @@ static bool share_what_was_measured(const struct asked *asked, size_t i, size_t 
 {
     const struct load_table *table = asked->table;
     const struct load_transfer *a = asked->scratch->transfer[i], *b = asked->scratch->transfer[j];
-    const struct pair *pair = plan_pairs_find(table->pairs, a->move.from, a->move.to, a->move.by);
-    bool found = a->move.from == b->move.to && a->move.to == b->move.from &&
-                 a->move.by == b->move.by && pair != NULL && pair->alike_both != NULL;
+    const struct matrix_item *pair =
+        matrix_find(table->matrix, a->alone.from, a->alone.to, a->alone.by);
+    bool found = a->alone.from == b->alone.to && a->alone.to == b->alone.from &&
+                 a->alone.by == b->alone.by && pair != NULL && pair->peer_both != NULL;
     for (size_t x = a->use; x < a->use + a->use_count; x++)
         for (size_t y = b->use; y < b->use + b->use_count && !found; y++) {
             const struct load_resource *resource = &table->resource[table->use[x]];
@@ -339,7 +338,7 @@ static bool is_in_set(const struct set *set, const struct load_transfer *transfe
 {
     bool is = false;
     for (size_t f = 0; f < set->flow_count && !is; f++)
-        is = set->flow[f].from == transfer->move.from && set->flow[f].to == transfer->move.to;
+        is = set->flow[f].from == transfer->alone.from && set->flow[f].to == transfer->alone.to;
     return is && transfer_kind_of(set->metric) == transfer->kind;
 }
 
@@ -371,7 +370,7 @@ static void find_between(const struct asked *asked, struct load_untried *ret)
             const struct sim_flow *flow = &asked->scratch->flow[i];
             if (transfer == NULL || !(flow->bytes > 0) ||
                 (transfer->kind & (TRANSFER_PEER_ENGINE | TRANSFER_PEER_KERNEL)) == 0 ||
-                !limits_uses(limits, limit, transfer->move.from, transfer->move.to, ""))
+                !limits_uses(limits, limit, transfer->alone.from, transfer->alone.to, ""))
                 continue;
             ret->users++;
             rate += flow->bytes * 1e9 / fmax(flow->end_ns - flow->begin_ns - flow->start_ns, 1);

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/pairs.h"
-#include "cost/published_bound.h"
+#include "cost/matrix.h"
 #include "node/locality.h"
 
 /* No access takes as long: longer streams need no look at latencies. */
@@ -168,14 +167,20 @@ static struct memcores_value rate_over_links(const struct memcores_access *acces
 {
     place_id there = memkind_one_of(access->node, access->memory),
              here = memkind_one_of(access->node, numa);
-    struct move move;
-    if (there == PLACE_NONE || here == PLACE_NONE ||
-        !plan_pairs_move(access->snap, access->snap->derived.pairs, is_write ? here : there,
-                         is_write ? there : here, MOVE_KERNEL, &move))
+    const struct matrix_item *item =
+        there == PLACE_NONE || here == PLACE_NONE
+            ? NULL
+            : matrix_find(access->snap->derived.matrix, is_write ? here : there,
+                          is_write ? there : here, MECHANISM_KERNEL);
+    if (item == NULL)
         return unknown;
-    memtime_cite_move(access->basis, access->snap->graph, &move);
-    return (struct memcores_value){
-        move.bytes_per_s, NAN, NAN, 0, SOURCE_NOMINAL, MEMTIME_DOUBT(REASON_ACCESS_BY_LINKS)};
+    memtime_cite_transfer(access->basis, access->snap->graph, &item->alone);
+    return (struct memcores_value){item->alone.bytes_per_s,
+                                   NAN,
+                                   NAN,
+                                   0,
+                                   SOURCE_NOMINAL,
+                                   MEMTIME_DOUBT(REASON_ACCESS_BY_LINKS)};
 }
 
 /* The cores as several places of one kind, each with its share of the bytes. */
@@ -232,8 +237,7 @@ static struct memcores_value bound(const struct memcores_access *access, bool is
             most = v;
     for (size_t i = 0; i < HOLDERS; i++) {
         place_id p = holder_of(access, holders[i]);
-        v = p != PLACE_NONE ? published_bound_access(access->snap, p, access->memory,
-                                                     is_write ? "write" : "read")
+        v = p != PLACE_NONE ? matrix_access_bound(access->snap, p, access->memory, !is_write)
                             : NULL;
         most = v != NULL && (most == NULL || v->value < most->value) ? v : most;
     }

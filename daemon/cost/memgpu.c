@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cost/limits.h"
-#include "cost/pairs.h"
+#include "cost/matrix.h"
 #include "cost/policy.h"
 #include "node/curve.h"
 #include "node/locality.h"
@@ -231,7 +231,7 @@ static struct memtime by_rate(const struct memgpu *at, enum metric metric, const
         return rounds * start.ns > POLICY_SAME * time_ns
                    ? memtime_doubted(time, REASON_SIMILAR_ACCESS, SOURCE_SIMILAR_PAIR)
                    : time;
-    return fmin(bytes, at->span) < MOVE_LARGE_BYTES
+    return fmin(bytes, at->span) < TRANSFER_LARGE_BYTES
                ? memtime_doubted(time, REASON_START_NOT_COUNTED, SOURCE_NOMINAL)
                : time;
 }
@@ -251,7 +251,7 @@ static struct memtime by_curve(const struct memgpu *at, const struct curve *curv
 static struct memtime by_value(const struct memgpu *at, const struct rate *rate, double bytes)
 {
     const struct value *v = rate->value;
-    const struct curve *curve = v->source == VALUE_MEASURED && at->span < MOVE_LARGE_BYTES
+    const struct curve *curve = v->source == VALUE_MEASURED && at->span < TRANSFER_LARGE_BYTES
                                     ? curve_find(at->snap->derived.curves, v->metric, v->from,
                                                  v->to, values_axes(at->snap->values, v))
                                     : NULL;
@@ -274,12 +274,13 @@ static struct memtime by_links(const struct memgpu *at, bool is_write, double by
 {
     place_id owner = owner_of(at), memory = owner != PLACE_NONE ? owner : at->place.memory,
              nearest = locality_numa(at->snap->graph, at->gpu);
-    struct move move;
-    if (memory == at->gpu ||
-        !plan_pairs_move(at->snap, at->snap->derived.pairs, is_write ? at->gpu : memory,
-                         is_write ? memory : at->gpu, MOVE_KERNEL, &move))
+    const struct matrix_item *item =
+        memory == at->gpu ? NULL
+                          : matrix_find(at->snap->derived.matrix, is_write ? at->gpu : memory,
+                                        is_write ? memory : at->gpu, MECHANISM_KERNEL);
+    if (item == NULL)
         return memtime_unknown();
-    double time_ns = bytes / move.bytes_per_s * 1e9;
+    double time_ns = bytes / item->alone.bytes_per_s * 1e9;
     if (owner == PLACE_NONE && nearest != PLACE_NONE && nearest != memory) {
         struct memgpu there = *at;
         size_t evidence = at->basis->evidence->count;
@@ -289,10 +290,10 @@ static struct memtime by_links(const struct memgpu *at, bool is_write, double by
             return memtime_doubted(near, REASON_ACCESS_BY_LINKS, SOURCE_NOMINAL);
         at->basis->evidence->count = evidence;
     }
-    memtime_cite_move(at->basis, at->snap->graph, &move);
+    memtime_cite_transfer(at->basis, at->snap->graph, &item->alone);
     struct memtime time = memtime_doubted(memtime_bare(time_ns, SOURCE_NOMINAL),
                                           REASON_ACCESS_BY_LINKS, SOURCE_NOMINAL);
-    return fmin(bytes, at->span) < MOVE_LARGE_BYTES
+    return fmin(bytes, at->span) < TRANSFER_LARGE_BYTES
                ? memtime_doubted(time, REASON_START_NOT_COUNTED, SOURCE_NOMINAL)
                : time;
 }

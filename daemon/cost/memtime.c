@@ -75,9 +75,9 @@ void memtime_cite(struct memtime_basis *basis, const struct value *value)
         basis->no_memory = true;
 }
 
-void memtime_cite_move(struct memtime_basis *basis, const struct graph *graph,
-                       const struct move *move)
+void memtime_cite_transfer(struct memtime_basis *basis, const struct graph *graph,
+                           const struct transfer *transfer)
 {
-    if (plan_move_cite(graph, move, basis->evidence, basis->start, NULL) != BERTH_OK)
+    if (transfer_cite(graph, transfer, basis->evidence, basis->start, NULL) != BERTH_OK)
         basis->no_memory = true;
 }

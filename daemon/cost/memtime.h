@@ -8,7 +8,7 @@
 #pragma once
 #include "cost/estimate.h"
 #include "cost/evidence.h"
-#include "cost/move.h"
+#include "cost/transfer.h"
 #include "node/reasons.h"
 
 /* A set of doubts about a time: the codes of reasons from SIMILAR_ACCESS to TOUCHED_BY_ONE_THREAD.
@@ -62,5 +62,5 @@ struct memtime_basis {
 };
 
 void memtime_cite(struct memtime_basis *basis, const struct value *value);
-void memtime_cite_move(struct memtime_basis *basis, const struct graph *graph,
-                       const struct move *move);
+void memtime_cite_transfer(struct memtime_basis *basis, const struct graph *graph,
+                           const struct transfer *transfer);

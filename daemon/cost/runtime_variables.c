@@ -4,21 +4,21 @@
 
 #include "node/gpu.h"
 
-static bool is_between_gpus(const struct graph *graph, const struct move *move)
+static bool is_between_gpus(const struct graph *graph, const struct transfer *transfer)
 {
-    return graph_place(graph, move->from)->kind == PLACE_GPU &&
-           graph_place(graph, move->to)->kind == PLACE_GPU;
+    return graph_place(graph, transfer->from)->kind == PLACE_GPU &&
+           graph_place(graph, transfer->to)->kind == PLACE_GPU;
 }
 
 /* Whether the rate was measured under that axis of the runtime's environment. */
-static bool was_under(const struct values *values, const struct move *move, const char *key,
+static bool was_under(const struct values *values, const struct transfer *transfer, const char *key,
                       const char *value)
 {
     char text[48];
-    const char *is =
-        move->rate != NULL
-            ? axes_get(move->rate->metric, values_axes(values, move->rate), key, text, sizeof text)
-            : NULL;
+    const char *is = transfer->basis == BASIS_OWN
+                         ? axes_get(transfer->value->metric, values_axes(values, transfer->value),
+                                    key, text, sizeof text)
+                         : NULL;
     return is != NULL && strcmp(is, value) == 0;
 }
 
@@ -34,25 +34,27 @@ static void set(struct runtime_variables *variables, const char *name, const cha
 }
 
 void runtime_variables_mix(struct runtime_mix *mix, const struct graph *graph,
-                           const struct move *move)
+                           const struct transfer *transfer)
 {
-    bool between = is_between_gpus(graph, move), is_engine = move->by == MOVE_COPY_ENGINE;
+    bool between = is_between_gpus(graph, transfer),
+         is_engine = transfer->by == MECHANISM_COPY_ENGINE;
     mix->engines_between = mix->engines_between || (is_engine && between);
     mix->engines_to_host = mix->engines_to_host || (is_engine && !between);
 }
 
 bool runtime_variables_add(struct runtime_variables *variables, const struct runtime_mix *mix,
                            const struct graph *graph, const struct values *values,
-                           const struct move *move)
+                           const struct transfer *transfer)
 {
-    bool between = is_between_gpus(graph, move), is_copy = move->by == MOVE_COPY_ENGINE;
-    if (gpu_vendor(graph_place(graph, move->driver)) != VENDOR_AMD)
+    bool between = is_between_gpus(graph, transfer),
+         is_copy = transfer->by == MECHANISM_COPY_ENGINE;
+    if (gpu_vendor(graph_place(graph, transfer->driver)) != VENDOR_AMD)
         return is_copy;
-    if (was_under(values, move, "xnack", "on"))
+    if (was_under(values, transfer, "xnack", "on"))
         set(variables, "HSA_XNACK", "1", false);
     if (is_copy) {
         set(variables, between ? "HSA_ENABLE_PEER_SDMA" : "HSA_ENABLE_SDMA", "1", true);
-    } else if (was_under(values, move, "sdma", "off") && !mix->engines_between &&
+    } else if (was_under(values, transfer, "sdma", "off") && !mix->engines_between &&
                !mix->engines_to_host) {
         set(variables, "HSA_ENABLE_SDMA", "0", false);
         is_copy = true;
@@ -65,13 +67,13 @@ bool runtime_variables_add(struct runtime_variables *variables, const struct run
 
 struct runtime_variables runtime_variables_of(const struct graph *graph,
                                               const struct values *values,
-                                              const struct move *const *move, size_t count)
+                                              const struct transfer *const *transfer, size_t count)
 {
     struct runtime_variables variables = {0};
     struct runtime_mix mix = {0};
     for (size_t i = 0; i < count; i++)
-        runtime_variables_mix(&mix, graph, move[i]);
+        runtime_variables_mix(&mix, graph, transfer[i]);
     for (size_t i = 0; i < count; i++)
-        (void)runtime_variables_add(&variables, &mix, graph, values, move[i]);
+        (void)runtime_variables_add(&variables, &mix, graph, values, transfer[i]);
     return variables;
 }

@@ -11,7 +11,7 @@
  * Pure; any thread.
  */
 #pragma once
-#include "cost/move.h"
+#include "cost/transfer.h"
 
 #define RUNTIME_VARIABLES 3
 
@@ -34,15 +34,15 @@ struct runtime_mix {
 
 /* Adds the mechanism of a transfer. */
 void runtime_variables_mix(struct runtime_mix *mix, const struct graph *graph,
-                           const struct move *move);
+                           const struct transfer *transfer);
 
 /* Adds the variables that a transfer needs. True: the copy is then one call of the runtime's. */
 bool runtime_variables_add(struct runtime_variables *variables, const struct runtime_mix *mix,
                            const struct graph *graph, const struct values *values,
-                           const struct move *move);
+                           const struct transfer *transfer);
 
 /* Of all transfers of one process. Where some between gpus go by copy engine and some by kernel,
  * no variable says so: those kernels are the program's own. */
 struct runtime_variables runtime_variables_of(const struct graph *graph,
                                               const struct values *values,
-                                              const struct move *const *move, size_t count);
+                                              const struct transfer *const *transfer, size_t count);

@@ -9,7 +9,7 @@ static void prepare_step(struct load_scratch *scratch, const struct step_flow *f
 {
     for (size_t i = 0; i < count; i++) {
         const struct load_transfer *transfer = &scratch->table->transfer[i];
-        double bytes = flows[i].bytes, time_ns = plan_move_queued_ns(&transfer->move, bytes),
+        double bytes = flows[i].bytes, time_ns = transfer_queued_ns(&transfer->alone, bytes),
                start_ns = bytes > 0 ? fmin(transfer->start_ns, time_ns) : time_ns;
         plan_load_set_flow(scratch, i, transfer, bytes, bytes > 0 ? time_ns - start_ns : 1);
         scratch->flow[i].bytes_per_s = fmax(scratch->flow[i].bytes_per_s, 1);
@@ -31,8 +31,7 @@ static void take_step(struct load_scratch *scratch, struct step_flow *flows, siz
                spread = plan_load_spread(scratch, i);
         flow->is_nominal = shared != NULL && shared->is_nominal;
         flow->shared = shared != NULL ? shared->limit->name : NULL;
-        flow->time =
-            (struct prediction){time_ns, time_ns * (1 - fmin(spread, 1)), time_ns * (1 + spread)};
+        flow->time = estimate_of(time_ns, time_ns * (1 - fmin(spread, 1)), time_ns * (1 + spread));
         flow->time.low_ns = isnan(spread) ? spread : flow->time.low_ns;
         flow->soonest_ns = flow->latest_ns = time_ns;
         is_uneven =
@@ -51,10 +50,10 @@ static void take_step(struct load_scratch *scratch, struct step_flow *flows, siz
 enum berth_code plan_step(const struct snapshot *snap, struct step_flow *flows, size_t count,
                           struct berth_err *err)
 {
-    const struct move *move[STEP_FLOWS_MAX];
+    const struct transfer *transfer[STEP_FLOWS_MAX];
     for (size_t i = 0; i < count; i++)
-        move[i] = flows[i].move;
-    struct load_table *table = plan_load_table_of(snap, move, count);
+        transfer[i] = flows[i].transfer;
+    struct load_table *table = plan_load_table_of(snap, transfer, count);
     struct load_scratch *scratch = table != NULL ? plan_load_scratch_new(table, count) : NULL;
     bool ok = scratch != NULL;
     if (ok) {

@@ -6,18 +6,19 @@
  * Pure; any thread.
  */
 #pragma once
+#include "cost/estimate.h"
 #include "cost/limits.h"
-#include "cost/move.h"
+#include "cost/transfer.h"
 
 #define STEP_FLOWS_MAX SETS_FLOWS_MAX
 
 struct step_flow {
-    const struct move *move;
+    const struct transfer *transfer;
     double bytes;
     /* how much later than the first it begins: until then the others have all to themselves */
     double begin_ns;
-    struct prediction time; /* result, from then on; never less than alone */
-    const char *shared;     /* result: what slowed it last, of the snapshot; NULL nothing */
+    struct estimate time; /* result, from then on; never less than alone */
+    const char *shared;   /* result: what slowed it last, of the snapshot; NULL nothing */
     /* result: of structure, nothing was measured together in it; the time has no interval */
     bool is_nominal;
     /* result: its end where what slows it is shared as sets show that it is not fairly: those who

@@ -13,8 +13,8 @@
 #include "node/values.h"
 
 struct baseline;
-struct plan_pairs; /* cost/pairs.h */
-struct limits;     /* cost/limits.h */
+struct matrix; /* cost/matrix.h */
+struct limits; /* cost/limits.h */
 
 enum note_severity { NOTE_INFO, NOTE_WARNING, NOTE_CRITICAL };
 
@@ -42,7 +42,7 @@ struct opened {
 struct derived {
     struct curves *curves;                 /* of values */
     struct limits *limits;                 /* of sets: shared limits of transfers */
-    struct plan_pairs *pairs;              /* costs of transfers between each pair of memories */
+    struct matrix *matrix;                 /* transfers between memories, alone */
     void (*free)(struct derived *derived); /* frees all three; NULL: none are derived */
 };
 

@@ -30,7 +30,7 @@ static json_t *done(json_t *json, bool ok)
  * the fractions that distinguish options. */
 static double whole(double time_ns) { return time_ns >= 1e5 ? rint(time_ns) : time_ns; }
 
-void answer_print_prediction(struct print *print, const struct prediction *prediction,
+void answer_print_prediction(struct print *print, const struct estimate *prediction,
                              bool is_measured)
 {
     if (!isfinite(prediction->time_ns)) {

@@ -8,12 +8,13 @@
 #include <stddef.h>
 
 #include "base/print.h"
+#include "cost/estimate.h"
 #include "cost/evidence.h"
 #include "node/reasons.h"
 #include "node/snapshot.h"
 
 /* Prints null when there is no time. */
-void answer_print_prediction(struct print *print, const struct prediction *prediction,
+void answer_print_prediction(struct print *print, const struct estimate *prediction,
                              bool is_measured);
 
 /* Prints count entries of the evidence, beginning with first. */

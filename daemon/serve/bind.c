@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "claim/around.h"
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 #include "cost/evidence.h"
 #include "node/allowed.h"
 #include "node/jsonify.h"
@@ -66,7 +66,7 @@ static enum berth_code shown_gpus(const struct reply *reply, const struct bind_t
         for (size_t i = 0; i < own; i++)
             is_own |= task->gpus[i] == g;
         if (!is_own && allowed_has_gpu(&reply->asked->allowed, g) &&
-            !plan_ends_is_lost(reply->snap, g))
+            !endpoints_is_lost(reply->snap, g))
             gpus[count++] = g;
     }
     *ret = gpus;
@@ -209,7 +209,7 @@ static json_t *number_json(double number)
     return isnan(number) ? json_null() : json_real(number);
 }
 
-static json_t *prediction_json(const struct prediction *prediction, const char *bottleneck,
+static json_t *prediction_json(const struct estimate *prediction, const char *bottleneck,
                                bool is_measured)
 {
     if (isnan(prediction->time_ns))

@@ -58,7 +58,7 @@ static const char *mechanism_of(const struct graph *graph, const struct route_pa
     for (size_t i = 1; i < part->hop_count; i++)
         if (graph_place(graph, part->hop[i].from)->kind == PLACE_NUMA)
             return "host";
-    return part->hop[0].by == MOVE_COPY_ENGINE ? "copy_engine" : "kernel";
+    return part->hop[0].by == MECHANISM_COPY_ENGINE ? "copy_engine" : "kernel";
 }
 
 static void print_segment(struct print *print, const struct graph *graph,

@@ -62,7 +62,7 @@ static inline void fault_each_place(struct snapshot *(*make)(const void *),
             struct snapshot *snap = make(question);
             fault_arm(at, for_ever);
             enum berth_code code = derive_costs(snap) ? ask(snap, question, &err) : BERTH_NO_MEMORY;
-            assert_true((snap->derived.pairs == NULL) == (snap->derived.free == NULL));
+            assert_true((snap->derived.matrix == NULL) == (snap->derived.free == NULL));
             bool failed = fault_disarm();
             /* what cannot be looked up is not taken for what was not measured */
             if (code != BERTH_OK && !(failed && code == BERTH_NO_MEMORY))

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/quantity.h"
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 #include "node/gpu.h"
 #include "node/locality.h"
 #include "plan/alloc/work.h"
@@ -37,7 +37,7 @@ static place_id find_heaviest(const struct alloc_work *work)
 
 static bool is_usable(const struct alloc_work *work, place_id gpu)
 {
-    return !plan_ends_is_lost(work->snap, gpu) && !gpu_is_cut(work->snap->graph, gpu);
+    return !endpoints_is_lost(work->snap, gpu) && !gpu_is_cut(work->snap->graph, gpu);
 }
 
 /* A list of NUMA nodes alone says nothing of gpus' own memory. */

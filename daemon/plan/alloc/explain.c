@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cost/doubt.h"
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 #include "cost/limits.h"
 #include "cost/policy.h"
 #include "node/transfer.h"
@@ -36,9 +36,9 @@ static void warn_of_links(struct alloc_work *work)
         for (size_t i = 0; i < work->answer.count; i++) {
             place_id by = work->user[u].reach.gpu,
                      of = memkind_owner(&work->answer.node, work->answer.option[i].place.memory);
-            char text[2][PLAN_ENDS_DOWN_SIZE];
+            char text[2][ENDPOINTS_DOWN_SIZE];
             size_t count = by != PLACE_NONE && of != PLACE_NONE && of != by
-                               ? plan_ends_down_between(graph, by, of, text)
+                               ? endpoints_down_between(graph, by, of, text)
                                : 0;
             for (size_t k = 0; k < count; k++)
                 reasons_add(&work->answer.warnings, REASON_LINK_DOWN, SUBJECTS(text[k]),

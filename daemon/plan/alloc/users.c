@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/quantity.h"
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 #include "node/gpu.h"
 
 #define BYTES_MAX (INT64_C(1) << 60) /* that one access reads, or writes */
@@ -19,9 +19,9 @@ static enum berth_code gpu_init(const struct alloc_work *work, const struct allo
         return err_invalid(err, "accesses", "%s is a gpu: cores are a processor's",
                            plan_alloc_name(work, access->by));
     enum berth_code code =
-        plan_ends_check_answers(work->snap, work->request->allowed, access->by, err);
+        endpoints_check_answers(work->snap, work->request->allowed, access->by, err);
     if (code == BERTH_OK)
-        code = plan_ends_check_allowed(work->snap, work->request->allowed, access->by, err);
+        code = endpoints_check_allowed(work->snap, work->request->allowed, access->by, err);
     if (code == BERTH_OK)
         user->reach = memkind_user(&work->answer.node, work->snap, access->by);
     return code;

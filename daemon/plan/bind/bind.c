@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 #include "cost/evidence.h"
 #include "node/allowed.h"
 #include "node/gpu.h"
@@ -70,7 +70,7 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
                  graph_place(work->snap->graph, work->gpus.lost)->name);
     else if (work->gpus.cut != PLACE_NONE)
         snprintf(lost, sizeof lost, "; %s %s", graph_place(work->snap->graph, work->gpus.cut)->name,
-                 plan_ends_cut_text(work->snap->graph, work->gpus.cut));
+                 endpoints_cut_text(work->snap->graph, work->gpus.cut));
     if (each == 1 && available > 0)
         snprintf(hint, sizeof hint, "; --tasks-per-gpu %" PRId64 " lets them share",
                  (tasks - 1) / available + 1);
@@ -349,7 +349,7 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
 enum berth_code plan_bind(const struct snapshot *snap, const struct bind_request *request,
                           struct bind_answer *ret, struct berth_err *err)
 {
-    struct prediction unknown = {NAN, NAN, NAN};
+    struct estimate unknown = estimate_of(NAN, NAN, NAN);
     struct work work = {.snap = snap,
                         .request = request,
                         .answer = {.predicted = unknown, .baseline = unknown, .gap = NAN}};

@@ -14,6 +14,7 @@
 #pragma once
 #include "base/cpuset.h"
 #include "base/err.h"
+#include "cost/estimate.h"
 #include "cost/evidence.h"
 #include "cost/load.h"
 #include "cost/runtime_variables.h"
@@ -56,7 +57,7 @@ struct bind_answer {
     place_id *nic; /* owned pool */
     size_t nic_count;
     /* of a step: so, and with the gpus in order; NAN: nothing known predicts it */
-    struct prediction predicted, baseline;
+    struct estimate predicted, baseline;
     /* all of it, and of just that (cost/load.h) */
     bool predicted_is_measured, baseline_is_measured;
     /* "" nothing is shared */

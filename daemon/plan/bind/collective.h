@@ -5,11 +5,11 @@
  * Pure; any thread.
  */
 #pragma once
-#include "cost/evidence.h"
+#include "cost/estimate.h"
 #include "node/snapshot.h"
 
 struct bind_collective {
-    struct prediction time;    /* NAN: it was not measured among these GPUs */
+    struct estimate time;      /* NAN: it was not measured among these GPUs */
     const struct value *value; /* of the snapshot: of the most bytes that are no more */
 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 #include "cost/load_why.h"
 #include "cost/policy.h"
 #include "node/locality.h"
@@ -47,10 +47,10 @@ static const char *end_of(const struct explained *explained, uint16_t index)
 
 /* ---- what ends last, and why: of the choice priced last ---- */
 
-static bool is_copy(const struct graph *graph, const struct move *move)
+static bool is_copy(const struct graph *graph, const struct transfer *transfer)
 {
-    return graph_place(graph, move->from)->kind != PLACE_NIC &&
-           graph_place(graph, move->to)->kind != PLACE_NIC;
+    return graph_place(graph, transfer->from)->kind != PLACE_NIC &&
+           graph_place(graph, transfer->to)->kind != PLACE_NIC;
 }
 
 static void explain_last(const struct explained *explained, const struct bind_priced *priced,
@@ -58,12 +58,12 @@ static void explain_last(const struct explained *explained, const struct bind_pr
 {
     const struct bind_price *price = explained->price;
     const struct load_part *last = &price->part[priced->last];
-    if (price->flow_count == 0 || last->move == NULL)
+    if (price->flow_count == 0 || last->transfer == NULL)
         return;
-    const char *from = name_of(explained, last->move->from),
-               *to = name_of(explained, last->move->to),
-               *by = is_copy(explained->graph, last->move)
-                         ? last->move->by == MOVE_KERNEL ? "kernel" : "copy engine"
+    const char *from = name_of(explained, last->transfer->from),
+               *to = name_of(explained, last->transfer->to),
+               *by = is_copy(explained->graph, last->transfer)
+                         ? last->transfer->by == MECHANISM_KERNEL ? "kernel" : "copy engine"
                          : "nic";
     double starts_ns = last->waits_ns + last->starts_ns;
     reasons_add(reasons, code, SUBJECTS(from, to, by),
@@ -73,7 +73,7 @@ static void explain_last(const struct explained *explained, const struct bind_pr
                     NUMBERS(last->starts_ns, last->waits_ns));
     size_t queue = 0;
     for (size_t f = 0; f < price->flow_count; f++)
-        queue += price->part[f].move == last->move && price->load[f].bytes > 0;
+        queue += price->part[f].transfer == last->transfer && price->load[f].bytes > 0;
     if (queue > 1)
         reasons_add(reasons, REASON_LAST_QUEUED, SUBJECTS(from, to), NUMBERS((double)queue));
     if (last->seen != NULL)
@@ -93,7 +93,7 @@ static struct sharing describe(const struct bind_price *price, const struct load
     size_t index = (size_t)(resource - plan_load_resource(price->table, 0));
     for (size_t f = 0; f < price->flow_count; f++) {
         const struct load_flow *flow = &price->load[f];
-        if (price->part[f].move == NULL || price->part[f].is_behind ||
+        if (price->part[f].transfer == NULL || price->part[f].is_behind ||
             !plan_load_uses(price->table, index, flow->from, flow->to, flow->bytes))
             continue;
         double alone = flow->bytes / fmax(price->part[f].alone_ns, 1e-3) * 1e9;
@@ -441,11 +441,12 @@ static bool is_stand_in(const struct bind_price *price, const struct value *valu
 {
     bool is_of = false, is_of_others = false;
     for (size_t f = 0; f < price->flow_count; f++) {
-        const struct move *move = price->part[f].move;
-        bool is_pair = move != NULL && ((move->from == value->from && move->to == value->to) ||
-                                        (move->from == value->to && move->to == value->from));
-        is_of = is_of || is_pair || (move != NULL && move->most == value);
-        is_of_others = is_of_others || (move != NULL && !is_pair && move->call == value);
+        const struct transfer *transfer = price->part[f].transfer;
+        bool is_pair =
+            transfer != NULL && ((transfer->from == value->from && transfer->to == value->to) ||
+                                 (transfer->from == value->to && transfer->to == value->from));
+        is_of = is_of || is_pair || (transfer != NULL && transfer->value == value);
+        is_of_others = is_of_others || (transfer != NULL && !is_pair && transfer->call == value);
     }
     return !is_of || is_of_others;
 }
@@ -477,7 +478,7 @@ static void warn_of_cause(const struct explained *explained, place_id from, plac
     struct reasons *warnings = &explained->answer->warnings;
     uint32_t link = limits_pair(explained->price->snap->derived.limits, from, to)->unstated;
     if (graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU &&
-        plan_ends_vendors_differ(graph, from, to))
+        endpoints_vendors_differ(graph, from, to))
         reasons_add(warnings, REASON_TRANSFERS_VENDORS,
                     SUBJECTS(name_of(explained, from), name_of(explained, to)), NO_NUMBERS);
     else if (link != LIMITS_NO_LINK)
@@ -495,10 +496,10 @@ static void warn_of_unknown(const struct explained *explained)
     const struct load_flow *one = price->unknown > 0 ? &price->unknown_one : &price->unpriced_one;
     double count = (double)(price->unknown > 0 ? price->unknown : price->unpriced);
     for (size_t f = 0; f < price->flow_count; f++) {
-        char down[2][PLAN_ENDS_DOWN_SIZE];
+        char down[2][ENDPOINTS_DOWN_SIZE];
         const struct load_flow *flow = &price->load[f];
         size_t links = flow->from < price->place_count && flow->to < price->place_count
-                           ? plan_ends_down_between(explained->graph, price->place[flow->from],
+                           ? endpoints_down_between(explained->graph, price->place[flow->from],
                                                     price->place[flow->to], down)
                            : 0;
         for (size_t i = 0; i < links; i++)

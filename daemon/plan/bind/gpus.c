@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 #include "node/allowed.h"
 #include "node/gpu.h"
 #include "node/locality.h"
@@ -33,7 +33,7 @@ enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct al
          g = graph_next(graph, PLACE_GPU, g + 1)) {
         if (!allowed_has_gpu(allowed, g))
             continue;
-        bool is_lost = plan_ends_is_lost(snap, g);
+        bool is_lost = endpoints_is_lost(snap, g);
         if (is_lost)
             gpus.lost = g;
         else if (gpu_is_cut(graph, g))

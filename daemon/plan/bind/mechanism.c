@@ -5,20 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/pairs.h"
+#include "cost/matrix.h"
 #include "cost/policy.h"
 
-static bool is_between_gpus(const struct graph *graph, const struct move *move)
+static bool is_between_gpus(const struct graph *graph, const struct transfer *transfer)
 {
-    return graph_place(graph, move->from)->kind == PLACE_GPU &&
-           graph_place(graph, move->to)->kind == PLACE_GPU;
+    return graph_place(graph, transfer->from)->kind == PLACE_GPU &&
+           graph_place(graph, transfer->to)->kind == PLACE_GPU;
 }
 
 /* With a NIC no GPU copies. */
-static bool is_copy(const struct graph *graph, const struct move *move)
+static bool is_copy(const struct graph *graph, const struct transfer *transfer)
 {
-    return move != NULL && graph_place(graph, move->from)->kind != PLACE_NIC &&
-           graph_place(graph, move->to)->kind != PLACE_NIC;
+    return transfer != NULL && graph_place(graph, transfer->from)->kind != PLACE_NIC &&
+           graph_place(graph, transfer->to)->kind != PLACE_NIC;
 }
 
 /* ---- the environment ---- */
@@ -28,13 +28,13 @@ static bool set_variables(const struct bind_price *price, const struct snapshot 
                           struct bind_answer *answer)
 {
     size_t rides = plan_bind_price_ride_count(price);
-    const struct move **mine = calloc(rides + 1, sizeof *mine);
+    const struct transfer **mine = calloc(rides + 1, sizeof *mine);
     for (size_t t = 0; mine != NULL && t < answer->task_count; t++) {
         size_t count = 0;
         for (size_t f = 0; f < rides; f++) {
             struct bind_ride ride = plan_bind_price_ride(price, f);
-            if (is_copy(snap->graph, ride.move) && (ride.task == t || ride.other == t))
-                mine[count++] = ride.move;
+            if (is_copy(snap->graph, ride.transfer) && (ride.task == t || ride.other == t))
+                mine[count++] = ride.transfer;
         }
         answer->task[t].variables = runtime_variables_of(snap->graph, snap->values, mine, count);
     }
@@ -48,21 +48,21 @@ static bool set_variables(const struct bind_price *price, const struct snapshot 
 /* Copies by one mechanism. */
 struct copies {
     size_t between_gpus, with_host;
-    const struct move *first; /* between GPUs; NULL none */
+    const struct transfer *first; /* between GPUs; NULL none */
 };
 
 static struct copies count(const struct bind_price *price, const struct graph *graph,
-                           enum move_by by)
+                           enum mechanism by)
 {
     struct copies copies = {0};
     for (size_t f = 0; f < plan_bind_price_ride_count(price); f++) {
-        const struct move *move = plan_bind_price_ride(price, f).move;
-        if (!is_copy(graph, move) || move->by != by)
+        const struct transfer *transfer = plan_bind_price_ride(price, f).transfer;
+        if (!is_copy(graph, transfer) || transfer->by != by)
             continue;
-        copies.between_gpus += is_between_gpus(graph, move);
-        copies.with_host += !is_between_gpus(graph, move);
-        if (copies.first == NULL && is_between_gpus(graph, move))
-            copies.first = move;
+        copies.between_gpus += is_between_gpus(graph, transfer);
+        copies.with_host += !is_between_gpus(graph, transfer);
+        if (copies.first == NULL && is_between_gpus(graph, transfer))
+            copies.first = transfer;
     }
     return copies;
 }
@@ -105,11 +105,12 @@ static void explain_pairs(const struct bind_price *price, const struct graph *gr
 {
     char pair[REASON_SUBJECT_SIZE];
     for (size_t f = 0; f < plan_bind_price_ride_count(price); f++) {
-        const struct move *move = plan_bind_price_ride(price, f).move;
-        if (!is_copy(graph, move) || !is_between_gpus(graph, move) || move->by != MOVE_KERNEL)
+        const struct transfer *transfer = plan_bind_price_ride(price, f).transfer;
+        if (!is_copy(graph, transfer) || !is_between_gpus(graph, transfer) ||
+            transfer->by != MECHANISM_KERNEL)
             continue;
-        snprintf(pair, sizeof pair, "%.20s to %.20s", graph_place(graph, move->from)->name,
-                 graph_place(graph, move->to)->name);
+        snprintf(pair, sizeof pair, "%.20s to %.20s", graph_place(graph, transfer->from)->name,
+                 graph_place(graph, transfer->to)->name);
         reasons_add_about(&answer->reasons, REASON_PAIRS_BY_KERNEL, pair, NO_NUMBERS);
     }
 }
@@ -125,18 +126,19 @@ static void explain_other(const struct bind_by *by, bool is_engine, struct bind_
 }
 
 /* Why kernels and not copy engines, where links are said to carry the same for both. */
-static void explain_engines(const struct snapshot *snap, const struct move *kernel,
+static void explain_engines(const struct snapshot *snap, const struct transfer *kernel,
                             struct bind_answer *answer)
 {
-    struct move engine;
-    if (kernel == NULL || kernel->rate != NULL ||
-        !plan_pairs_move(snap, snap->derived.pairs, kernel->from, kernel->to, MOVE_COPY_ENGINE,
-                         &engine) ||
-        engine.rate != NULL || engine.engine == NULL)
+    const struct matrix_item *item =
+        kernel == NULL || kernel->basis == BASIS_OWN
+            ? NULL
+            : matrix_find(snap->derived.matrix, kernel->from, kernel->to, MECHANISM_COPY_ENGINE);
+    const struct engine_limit *engine = item != NULL ? item->alone.engine : NULL;
+    if (engine == NULL || item->alone.basis == BASIS_OWN)
         return;
-    if (engine.engine->gfx != NULL)
-        reasons_add(&answer->reasons, REASON_ENGINES_LIMITED, SUBJECTS(engine.engine->gfx),
-                    NUMBERS(engine.engine->bytes_per_s));
+    if (engine->gfx != NULL)
+        reasons_add(&answer->reasons, REASON_ENGINES_LIMITED, SUBJECTS(engine->gfx),
+                    NUMBERS(engine->bytes_per_s));
     else
         reasons_add(&answer->reasons, REASON_ENGINES_UNKNOWN, NO_SUBJECTS, NO_NUMBERS);
 }
@@ -151,8 +153,9 @@ static bool explain_kernels(const struct bind_price *price, const struct graph *
         return false;
     for (size_t f = 0; f < plan_bind_price_ride_count(price); f++) {
         struct bind_ride ride = plan_bind_price_ride(price, f);
-        if (is_copy(graph, ride.move) && ride.move->by == MOVE_KERNEL && !ride.is_behind)
-            kernels[ride.move->driver]++;
+        if (is_copy(graph, ride.transfer) && ride.transfer->by == MECHANISM_KERNEL &&
+            !ride.is_behind)
+            kernels[ride.transfer->driver]++;
     }
     for (size_t p = 0; p < graph->place_count; p++)
         if (kernels[p] > 1)
@@ -166,10 +169,11 @@ static bool explain_kernels(const struct bind_price *price, const struct graph *
 static bool are_engines_own(const struct snapshot *snap, const struct bind_ride *a,
                             const struct bind_ride *b)
 {
-    return a->other != BIND_NO_TASK && b->other != BIND_NO_TASK && is_copy(snap->graph, a->move) &&
-           is_copy(snap->graph, b->move) && a->move->by == MOVE_COPY_ENGINE &&
-           b->move->by == MOVE_COPY_ENGINE && a->move->driver == b->move->driver &&
-           (a->move->from != b->move->from || a->move->to != b->move->to);
+    return a->other != BIND_NO_TASK && b->other != BIND_NO_TASK &&
+           is_copy(snap->graph, a->transfer) && is_copy(snap->graph, b->transfer) &&
+           a->transfer->by == MECHANISM_COPY_ENGINE && b->transfer->by == MECHANISM_COPY_ENGINE &&
+           a->transfer->driver == b->transfer->driver &&
+           (a->transfer->from != b->transfer->from || a->transfer->to != b->transfer->to);
 }
 
 /* Whether copies by one GPU's engines to several at once were measured. */
@@ -193,12 +197,11 @@ static bool find_order(const struct bind_price *price, const struct snapshot *sn
 {
     size_t *copies = calloc(tasks + 1, sizeof *copies), all = 0,
            flows = plan_bind_price_ride_count(price);
-    const struct plan_pairs *pairs = snap->derived.pairs;
     *ret_meet = *ret_apart = false;
     for (size_t f = 0; copies != NULL && f < flows; f++) {
         struct bind_ride ride = plan_bind_price_ride(price, f);
-        if (ride.other != BIND_NO_TASK && is_copy(snap->graph, ride.move) &&
-            ride.move->by == MOVE_COPY_ENGINE)
+        if (ride.other != BIND_NO_TASK && is_copy(snap->graph, ride.transfer) &&
+            ride.transfer->by == MECHANISM_COPY_ENGINE)
             all += ++copies[ride.task] == tasks - 1;
     }
     for (size_t f = 0; tasks > 2 && all == tasks && f < flows && !(*ret_meet && *ret_apart); f++)
@@ -207,8 +210,9 @@ static bool find_order(const struct bind_price *price, const struct snapshot *sn
                              b = plan_bind_price_ride(price, other);
             if (!are_engines_own(snap, &a, &b))
                 continue;
-            bool meet = plan_lanes_meet(plan_pairs_lanes(pairs, a.move->from, a.move->to),
-                                        plan_pairs_lanes(pairs, b.move->from, b.move->to));
+            bool meet = plan_lanes_meet(
+                matrix_lanes(snap->derived.matrix, a.transfer->from, a.transfer->to),
+                matrix_lanes(snap->derived.matrix, b.transfer->from, b.transfer->to));
             *ret_meet |= meet;
             *ret_apart |= !meet;
         }
@@ -234,8 +238,8 @@ enum berth_code plan_bind_mechanism(const struct bind_price *price, const struct
                                     const struct snapshot *snap, struct bind_answer *answer,
                                     struct berth_err *err)
 {
-    struct copies engines = count(price, snap->graph, MOVE_COPY_ENGINE),
-                  kernels = count(price, snap->graph, MOVE_KERNEL);
+    struct copies engines = count(price, snap->graph, MECHANISM_COPY_ENGINE),
+                  kernels = count(price, snap->graph, MECHANISM_KERNEL);
     if (!set_variables(price, snap, answer))
         return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
     explain_mechanisms(&engines, &kernels, answer);

@@ -161,7 +161,7 @@ static bool is_all_by_engine(const struct bind_price *price)
             price->request.gpu_count > 1
                 ? plan_load_table_choose(price->table, 0, 1, price->bytes[f])
                 : NULL;
-        if (transfer == NULL || transfer->move.by != MOVE_COPY_ENGINE)
+        if (transfer == NULL || transfer->alone.by != MECHANISM_COPY_ENGINE)
             return false;
         all += ++flows == (tasks - 1) * each * each;
     }
@@ -171,15 +171,15 @@ static bool is_all_by_engine(const struct bind_price *price)
 /* All that each GPU sends leaves by one lane, as to a switch. */
 static bool has_one_port_each(const struct bind_price *price)
 {
-    const struct plan_pairs *pairs = price->snap->derived.pairs;
+    const struct matrix *pairs = price->snap->derived.matrix;
     const place_id *gpu = price->request.gpu;
     size_t n = price->request.gpu_count;
     bool one = n > 2;
     for (size_t a = 0; one && a < n; a++)
         for (size_t b = 0, first = a == 0; one && b < n; b++)
             one = b == a || b == first ||
-                  plan_lanes_meet(plan_pairs_lanes(pairs, gpu[a], gpu[first]),
-                                  plan_pairs_lanes(pairs, gpu[a], gpu[b]));
+                  plan_lanes_meet(matrix_lanes(pairs, gpu[a], gpu[first]),
+                                  matrix_lanes(pairs, gpu[a], gpu[b]));
     return one;
 }
 
@@ -380,8 +380,8 @@ unsigned plan_bind_price_takes(const struct bind_price *price)
             const struct load_transfer *transfer =
                 plan_load_table_choose(price->table, pair / n, pair % n, price->kind[k].bytes);
             takes |= transfer == NULL    ? 0
-                     : price->is_rounded ? 1U << MOVE_COPY_ENGINE | 1U << MOVE_KERNEL
-                                         : 1U << transfer->move.by;
+                     : price->is_rounded ? 1U << MECHANISM_COPY_ENGINE | 1U << MECHANISM_KERNEL
+                                         : 1U << transfer->alone.by;
         }
     return takes;
 }
@@ -456,17 +456,18 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
         plan_load_untried(price->table, price->load, price->flow_count, price->scratch);
     bool is_ceiling = false;
     for (size_t f = 0; f < price->flow_count; f++) {
-        const struct move *move = price->part[f].move;
-        priced.unstarted += move != NULL && plan_move_lacks_start(move, price->load[f].bytes);
-        is_ceiling = is_ceiling || (move != NULL && plan_move_is_ceiling(move));
+        const struct transfer *transfer = price->part[f].transfer;
+        priced.unstarted +=
+            transfer != NULL && transfer_lacks_start(transfer, price->load[f].bytes);
+        is_ceiling = is_ceiling || (transfer != NULL && transfer_is_ceiling(transfer));
     }
     priced.is_least = price->unpriced > 0 || priced.unstarted > 0;
     priced.is_measured = priced.is_measured && price->unknown == 0 && !priced.untried.is_any &&
                          !priced.is_least && !is_ceiling;
     if (priced.is_least || is_ceiling)
-        priced.step = (struct prediction){priced.step.time_ns, priced.step.time_ns, NAN};
+        priced.step = estimate_of(priced.step.time_ns, priced.step.time_ns, NAN);
     if (price->unknown > 0)
-        priced.step = (struct prediction){NAN, NAN, NAN};
+        priced.step = estimate_of(NAN, NAN, NAN);
     priced.compared_ns = price->unknown > 0 ? (double)NAN
                          : price->is_mixed  ? plan_bind_price_compared(price).step_ns
                                             : priced.step.time_ns;
@@ -482,5 +483,5 @@ struct bind_ride plan_bind_price_ride(const struct bind_price *price, size_t ind
                               .other = flow->to < 0 ? BIND_NO_TASK
                                                     : (size_t)flow->to / price->request.each,
                               .is_behind = price->part[index].is_behind,
-                              .move = price->part[index].move};
+                              .transfer = price->part[index].transfer};
 }

@@ -10,6 +10,7 @@
  * Pure; any thread.
  */
 #pragma once
+#include "cost/estimate.h"
 #include "cost/evidence.h"
 #include "cost/load.h"
 #include "cost/load_why.h"
@@ -115,7 +116,7 @@ struct load_time plan_bind_price_compared(struct bind_price *price);
 double plan_bind_price_assumed_ns(const struct bind_price *price);
 
 struct bind_priced {
-    struct prediction step; /* NAN: something is unknown; high_ns NAN: it is a lower bound */
+    struct estimate step; /* NAN: something is unknown; high_ns NAN: it is a lower bound */
     double compared_ns;
     bool is_least;                  /* a lower bound */
     bool is_explained, is_measured; /* cost/load.h; nothing untried is in it either */
@@ -134,9 +135,9 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
 
 /* One flow as priced last. */
 struct bind_ride {
-    size_t task, other;      /* other BIND_NO_TASK: memory, or another node */
-    bool is_behind;          /* it queues behind another of the same two places */
-    const struct move *move; /* NULL it moves nothing, or nothing predicts it */
+    size_t task, other;              /* other BIND_NO_TASK: memory, or another node */
+    bool is_behind;                  /* it queues behind another of the same two places */
+    const struct transfer *transfer; /* NULL it moves nothing, or nothing predicts it */
 };
 size_t plan_bind_price_ride_count(const struct bind_price *price);
 struct bind_ride plan_bind_price_ride(const struct bind_price *price, size_t index);

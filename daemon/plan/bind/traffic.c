@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/ends.h"
-#include "cost/pairs.h"
+#include "cost/endpoints.h"
+#include "cost/matrix.h"
 #include "cost/policy.h"
 #include "node/locality.h"
 #include "plan/bind/distance.h"
@@ -71,7 +71,7 @@ static void deal_out(struct work *work, const struct homes *homes)
         work->far[g] = (memory != PLACE_NONE ? locality_distance(work->snap, gpu, memory) : 0) +
                        (near == 0 ? NOT_NEXT : 0) +
                        FEWER_CORES * (double)(work->cores->count - near) +
-                       (plan_ends_is_off_switches(work->snap->graph, gpu) ? OFF_SWITCHES : 0);
+                       (endpoints_is_off_switches(work->snap->graph, gpu) ? OFF_SWITCHES : 0);
     }
 }
 
@@ -249,12 +249,12 @@ static enum berth_code try_mechanism(struct work *work, enum load_by by, struct 
 
 /* Whether copying so between some of the gpus is priced by links alone, where something better is
  * known. */
-static bool is_guess(const struct work *work, enum move_by by)
+static bool is_guess(const struct work *work, enum mechanism by)
 {
-    const struct plan_pairs *pairs = work->snap->derived.pairs;
+    const struct matrix *pairs = work->snap->derived.matrix;
     for (size_t a = 0; a < work->gpus->count; a++)
         for (size_t b = 0; b < work->gpus->count; b++)
-            if (a != b && plan_pairs_is_guess(pairs, work->gpus->gpu[a], work->gpus->gpu[b], by))
+            if (a != b && matrix_is_guess(pairs, work->gpus->gpu[a], work->gpus->gpu[b], by))
                 return true;
     return false;
 }
@@ -263,7 +263,7 @@ static bool is_guess(const struct work *work, enum move_by by)
 static enum berth_code look_at_all(struct work *work, struct berth_err *err)
 {
     static const enum load_by single[] = {
-        [MOVE_COPY_ENGINE] = LOAD_COPY_ENGINE, [MOVE_KERNEL] = LOAD_KERNEL};
+        [MECHANISM_COPY_ENGINE] = LOAD_COPY_ENGINE, [MECHANISM_KERNEL] = LOAD_KERNEL};
     struct bind_traffic *traffic = work->traffic;
     traffic->how[LOAD_BEST] = traffic->how[LOAD_COPY_ENGINE] = traffic->how[LOAD_KERNEL] =
         (struct bind_by){.time_ns = NAN};
@@ -271,15 +271,15 @@ static enum berth_code look_at_all(struct work *work, struct berth_err *err)
     if (code != BERTH_OK || work->request->by != LOAD_BEST)
         return code;
     unsigned takes = plan_bind_price_takes(traffic->price);
-    for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL; by++)
+    for (int by = MECHANISM_COPY_ENGINE; by <= MECHANISM_KERNEL; by++)
         if (takes == 1U << by) { /* one way for all already: another must be faster */
             traffic->how[single[by]] = traffic->how[LOAD_BEST];
             traffic->by = single[by];
         }
     /* the more ways of copying the fewer lack a price */
-    for (int by = MOVE_COPY_ENGINE;
-         by <= MOVE_KERNEL && code == BERTH_OK && takes != 0 && !work->may_lack; by++)
-        if (takes != 1U << by && !is_guess(work, (enum move_by)by))
+    for (int by = MECHANISM_COPY_ENGINE;
+         by <= MECHANISM_KERNEL && code == BERTH_OK && takes != 0 && !work->may_lack; by++)
+        if (takes != 1U << by && !is_guess(work, (enum mechanism)by))
             code = try_mechanism(work, single[by], err);
     return code;
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 #include "node/gpu.h"
 #include "plan/route/price.h"
 
@@ -34,7 +34,7 @@ static bool is_gpu(const struct graph *graph, place_id id)
 {
     return graph_place(graph, id)->kind == PLACE_GPU;
 }
-static bool is_between_gpus(const struct graph *graph, const struct move *hop)
+static bool is_between_gpus(const struct graph *graph, const struct transfer *hop)
 {
     return is_gpu(graph, hop->from) && is_gpu(graph, hop->to);
 }
@@ -64,7 +64,7 @@ static bool find_shape(const char *shapes, const char *model, const char *target
     return true;
 }
 
-static void put_shape(struct writer *writer, const struct move *hop)
+static void put_shape(struct writer *writer, const struct transfer *hop)
 {
     const struct place *driver = graph_place(writer->graph, hop->driver);
     unsigned block, grid, unroll;
@@ -87,7 +87,7 @@ static void put_part(struct writer *writer)
         put(writer, " with 1/%u of the blocks that fill the gpu", writer->kernels);
 }
 
-static void put_hop(struct writer *writer, const struct move *hop)
+static void put_hop(struct writer *writer, const struct transfer *hop)
 {
     const struct graph *graph = writer->graph;
     enum gpu_vendor vendor = gpu_vendor(graph_place(graph, hop->driver));
@@ -98,8 +98,8 @@ static void put_hop(struct writer *writer, const struct move *hop)
                                          writer->values, hop);
     if (vendor == VENDOR_UNKNOWN) {
         put(writer, "%s",
-            hop->by == MOVE_COPY_ENGINE ? "a copy by the copy engine of " : "a copy kernel");
-        if (hop->by == MOVE_KERNEL) {
+            hop->by == MECHANISM_COPY_ENGINE ? "a copy by the copy engine of " : "a copy kernel");
+        if (hop->by == MECHANISM_KERNEL) {
             put_part(writer);
             put(writer, " on ");
         }
@@ -109,7 +109,7 @@ static void put_hop(struct writer *writer, const struct move *hop)
     if (is_copy)
         put(writer, "%sMemcpy%sAsync on %s stream of %s", prefix, between ? "Peer" : "",
             writer->has_stream ? "another" : "a", driver);
-    if (hop->by != MOVE_KERNEL)
+    if (hop->by != MECHANISM_KERNEL)
         return;
     put(writer, is_copy ? ", or a copy kernel there" : "a copy kernel");
     put_shape(writer, hop);
@@ -149,10 +149,10 @@ static void put_pieces(struct writer *writer, const struct route_option *option)
 static void put_between_vendors(struct writer *writer, const struct route_option *option)
 {
     const struct route_part *part = &option->part[0];
-    const struct move *first = &part->hop[0], *last = &part->hop[part->hop_count - 1];
+    const struct transfer *first = &part->hop[0], *last = &part->hop[part->hop_count - 1];
     if (part->hop_count < 2 || !is_gpu(writer->graph, first->from) ||
         !is_gpu(writer->graph, last->to) ||
-        !plan_ends_vendors_differ(writer->graph, first->from, last->to))
+        !endpoints_vendors_differ(writer->graph, first->from, last->to))
         return;
     put(writer,
         " once the program has waited for the first; memory of %s in between, pinned by both "

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 #include "cost/step.h"
 #include "plan/route/price.h"
 
@@ -17,19 +17,20 @@ _Static_assert(ROUTE_CONCURRENT_MAX + 2 * HOPS <= STEP_FLOWS_MAX, "no room for o
 
 /* ---- the request's own transfers ---- */
 
-static bool find_move(const struct route_work *work, const struct route_transfer *transfer,
-                      struct move *ret)
+static bool find_concurrent(const struct route_work *work, const struct route_transfer *transfer,
+                            struct transfer *ret)
 {
-    struct move kernel;
     double bytes = (double)transfer->bytes;
     place_id from = transfer->from, to = transfer->to;
-    bool engine = plan_pairs_move(work->snap, work->pairs, from, to, MOVE_COPY_ENGINE, ret),
-         by_kernel = plan_pairs_move(work->snap, work->pairs, from, to, MOVE_KERNEL, &kernel);
-    bool may = by_kernel && !plan_pairs_is_guess(work->pairs, from, to, MOVE_KERNEL) &&
-               (kernel.rate != NULL || ret->rate != NULL || plan_move_is_own(&kernel));
-    if (may && (!engine || plan_move_queued_ns(&kernel, bytes) < plan_move_queued_ns(ret, bytes)))
-        *ret = kernel;
-    return engine || by_kernel;
+    const struct matrix_item *engine = matrix_find(work->matrix, from, to, MECHANISM_COPY_ENGINE),
+                             *kernel = matrix_find(work->matrix, from, to, MECHANISM_KERNEL);
+    bool may = kernel != NULL && (engine == NULL || kernel->alone.source <= engine->alone.source ||
+                                  kernel->alone.basis == BASIS_MEMORY);
+    bool by_kernel = may && (engine == NULL || transfer_queued_ns(&kernel->alone, bytes) <
+                                                   transfer_queued_ns(&engine->alone, bytes));
+    if (by_kernel || engine != NULL)
+        *ret = by_kernel ? kernel->alone : engine->alone;
+    return by_kernel || engine != NULL;
 }
 
 enum berth_code contention_begin(struct route_work *work, struct berth_err *err)
@@ -42,13 +43,13 @@ enum berth_code contention_begin(struct route_work *work, struct berth_err *err)
                            ROUTE_CONCURRENT_MAX);
     for (size_t i = 0; i < request->concurrent_count && code == BERTH_OK; i++) {
         const struct route_transfer *transfer = &request->concurrent[i];
-        char named[32];
+        char named[40];
         snprintf(named, sizeof named, "concurrent[%zu]", i);
         code =
-            plan_ends_check(work->snap, &all, transfer->from, transfer->to, transfer->bytes, err);
+            endpoints_check(work->snap, &all, transfer->from, transfer->to, transfer->bytes, err);
         if (code == BERTH_INVALID_PARAMETER)
             err_text(err, 0, named);
-        if (code == BERTH_OK && !find_move(work, transfer, &work->concurrent[i]))
+        if (code == BERTH_OK && !find_concurrent(work, transfer, &work->concurrent[i]))
             code = err_invalid(err, named, "nothing is known of a transfer from %s to %s",
                                graph_place(work->graph, transfer->from)->name,
                                graph_place(work->graph, transfer->to)->name);
@@ -61,7 +62,7 @@ enum berth_code contention_begin(struct route_work *work, struct berth_err *err)
 /* Flows: the hops of an option, the same hops back, the concurrent transfers. */
 struct flows {
     struct step_flow flow[STEP_FLOWS_MAX];
-    struct move alone[2 * HOPS]; /* no faster than the slowest hop of the part */
+    struct transfer alone[2 * HOPS]; /* no faster than the slowest hop of the part */
     size_t hops, count;
     double launch_ns; /* the concurrent transfers are there when the option is begun */
 };
@@ -73,33 +74,33 @@ static void make_flows(const struct route_work *work, const struct route_option 
 {
     ret->hops = 0;
     ret->launch_ns =
-        work->request.concurrent_count > 0 ? plan_move_launch_ns(&option->part[0].hop[0]) : 0;
+        work->request.concurrent_count > 0 ? transfer_launch_ns(&option->part[0].hop[0]) : 0;
     for (size_t p = 0; p < option->part_count; p++) {
         const struct route_part *part = &option->part[p];
         double begin_ns = ret->launch_ns, bytes = part->share * work->bytes;
         bool at_once = part->chunk_bytes > 0 || work->request.both;
         for (size_t i = 0; i < part->hop_count; i++) {
-            struct move *alone = &ret->alone[ret->hops];
+            struct transfer *alone = &ret->alone[ret->hops];
             *alone = part->hop[i];
             if (at_once)
                 alone->slowdown *= fmax(price_hop_rate(alone) / price_part_rate(part), 1);
             ret->flow[ret->hops++] =
-                (struct step_flow){.move = alone, .bytes = bytes, .begin_ns = begin_ns};
-            begin_ns += at_once ? 0 : plan_move_queued_ns(alone, bytes);
+                (struct step_flow){.transfer = alone, .bytes = bytes, .begin_ns = begin_ns};
+            begin_ns += at_once ? 0 : transfer_queued_ns(alone, bytes);
         }
     }
     ret->count = ret->hops;
     for (size_t i = 0; i < ret->hops && work->request.both; i++) {
-        struct move *back = &ret->alone[ret->count];
+        struct transfer *back = &ret->alone[ret->count];
         *back = ret->alone[i];
         back->from = ret->alone[i].to;
         back->to = ret->alone[i].from;
         ret->flow[ret->count] = ret->flow[i];
-        ret->flow[ret->count++].move = back;
+        ret->flow[ret->count++].transfer = back;
     }
     for (size_t i = 0; i < work->request.concurrent_count; i++)
         ret->flow[ret->count++] = (struct step_flow){
-            .move = &work->concurrent[i], .bytes = (double)work->request.concurrent[i].bytes};
+            .transfer = &work->concurrent[i], .bytes = (double)work->request.concurrent[i].bytes};
 }
 
 /* Slowdown beside the concurrent transfers over the same lane, whose rate is the highest seen
@@ -107,16 +108,17 @@ static void make_flows(const struct route_work *work, const struct route_option 
 static double slower_by_lane(const struct route_work *work, const struct step_flow *flow,
                              size_t lane)
 {
-    double carries = plan_pairs_lane(work->pairs, lane), others = 0, bytes = flow->bytes, users = 1,
-           rate = price_hop_rate(flow->move);
+    double carries = matrix_lane(work->matrix, lane), others = 0, bytes = flow->bytes, users = 1,
+           rate = price_hop_rate(flow->transfer);
     for (size_t i = 0; i < work->request.concurrent_count; i++) {
-        const struct move *move = &work->concurrent[i];
-        const struct pair *pair = plan_pairs_find(work->pairs, move->from, move->to, move->by);
-        double left =
-            (double)work->request.concurrent[i].bytes - price_hop_rate(move) * flow->begin_ns / 1e9;
-        if (pair == NULL || left <= 0 || (pair->lanes->bit[lane / 64] >> lane % 64 & 1) == 0)
+        const struct transfer *transfer = &work->concurrent[i];
+        const struct lanes *lanes = matrix_lanes(work->matrix, transfer->from, transfer->to);
+        double left = (double)work->request.concurrent[i].bytes -
+                      price_hop_rate(transfer) * flow->begin_ns / 1e9;
+        if (transfer->basis != BASIS_OWN || left <= 0 ||
+            (lanes->bit[lane / 64] >> lane % 64 & 1) == 0)
             continue;
-        others += price_hop_rate(move);
+        others += price_hop_rate(transfer);
         bytes += left;
         users++;
     }
@@ -124,12 +126,15 @@ static double slower_by_lane(const struct route_work *work, const struct step_fl
     return fmax(rate / gets, 1);
 }
 
-static double slower_by_lanes(const struct route_work *work, const struct pair *pair,
-                              const struct step_flow *flow)
+static double slower_by_lanes(const struct route_work *work, const struct step_flow *flow)
 {
+    const struct transfer *hop = flow->transfer;
+    const struct lanes *lanes = matrix_lanes(work->matrix, hop->from, hop->to);
     double slower = 1;
-    for (size_t w = 0; pair != NULL && work->request.concurrent_count > 0 && w < LANES_WORDS; w++)
-        for (uint64_t bits = pair->lanes->bit[w]; bits != 0; bits &= bits - 1)
+    if (hop->basis != BASIS_OWN || work->request.concurrent_count == 0)
+        return slower;
+    for (size_t w = 0; w < LANES_WORDS; w++)
+        for (uint64_t bits = lanes->bit[w]; bits != 0; bits &= bits - 1)
             slower =
                 fmax(slower, slower_by_lane(work, flow, 64 * w + (size_t)__builtin_ctzll(bits)));
     return slower;
@@ -145,19 +150,19 @@ static void take(const struct route_work *work, const struct flows *flows,
     option->soonest = option->latest = 1;
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++, flow++) {
-            struct move *hop = &option->part[p].hop[i];
-            double start_ns = plan_move_start_ns(flow->move),
-                   alone_ns = plan_move_queued_ns(flow->move, flow->bytes) - start_ns,
+            struct transfer *hop = &option->part[p].hop[i];
+            double start_ns = transfer_start_ns(flow->transfer),
+                   alone_ns = transfer_queued_ns(flow->transfer, flow->bytes) - start_ns,
                    slower = alone_ns > 0 ? (flow->time.time_ns - start_ns) / alone_ns : 1,
-                   by_lanes = slower_by_lanes(work, option->part[p].pair[i], flow);
+                   by_lanes = slower_by_lanes(work, flow);
             bool is_stated = flow->is_nominal || by_lanes > slower;
             slower = fmax(slower, by_lanes);
             option->soonest = fmin(option->soonest, flow->soonest_ns / flow->time.time_ns);
             option->latest = fmax(option->latest, flow->latest_ns / flow->time.time_ns);
             if (!(slower > 1 + SAME))
                 continue;
-            hop->slowdown = flow->move->slowdown * slower;
-            hop->is_slowed_by_guess = hop->is_slowed_by_guess || is_stated;
+            hop->slowdown = flow->transfer->slowdown * slower;
+            hop->slowdown_source = is_stated ? SOURCE_NOMINAL : hop->slowdown_source;
             if (slower > most && flow->shared != NULL)
                 option->shared = flow->shared;
             option->is_shared_stated = option->is_shared_stated || is_stated;
@@ -178,7 +183,7 @@ static void take_run(const struct route_work *work, struct route_option *option)
                 double rate = price_part_rate(part);
                 for (size_t i = 0; i < part->hop_count; i++) {
                     if (isinf(part->run_rate[i]) || part->is_larger_run[i] ||
-                        part->pair[i]->is_peer != peer)
+                        transfer_is_peer(work->graph, &part->hop[i]) != peer)
                         continue;
                     if (pass == 0) {
                         together += rate;
@@ -187,7 +192,7 @@ static void take_run(const struct route_work *work, struct route_option *option)
                         part->hop[i].slowdown *=
                             price_hop_rate(&part->hop[i]) / rate * together / got;
                     }
-                    part->hop[i].is_slowed_by_guess = false;
+                    part->hop[i].slowdown_source = SOURCE_MEASURED;
                 }
             }
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cost/doubt.h"
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 #include "cost/limits.h"
 #include "cost/policy.h"
 #include "node/link_path.h"
@@ -77,7 +77,7 @@ static enum berth_code cite(struct route_work *work, struct route_option *option
     option->why = evidence->count;
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count && code == BERTH_OK; i++)
-            code = plan_move_cite(work->graph, &option->part[p].hop[i], evidence, option->why, err);
+            code = transfer_cite(work->graph, &option->part[p].hop[i], evidence, option->why, err);
     const struct set *set = find_users(work, option).set;
     if (code == BERTH_OK && set != NULL && !evidence_add_set(evidence, option->why, set))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
@@ -95,47 +95,50 @@ enum berth_code explain_cite(struct route_work *work, struct berth_err *err)
 
 /* ---- warnings ---- */
 
-static const char *by_name(enum move_by by) { return by == MOVE_KERNEL ? "kernel" : "copy engine"; }
+static const char *by_name(enum mechanism by)
+{
+    return by == MECHANISM_KERNEL ? "kernel" : "copy engine";
+}
 
 /* Where a hop's rate is from. */
-static const char *rate_source(const struct move *hop)
+static const char *rate_source(const struct transfer *hop)
 {
-    return hop->rate != NULL           ? value_source_name(hop->rate->source)
-           : plan_move_is_own(hop)     ? "half of the rate of that memory"
-           : plan_move_is_back(hop)    ? "the rate of the other direction"
-           : plan_move_is_engines(hop) ? "the published limit of such copy engines"
-           : plan_move_is_bounded(hop) ? "a published bound of such accesses"
-           : hop->most != NULL         ? "the highest rate at either end"
-           : hop->reach != NULL        ? "the stated rate of the links and the efficiency of such"
-                                       : "the stated rate of the links";
+    return hop->basis == BASIS_OWN       ? value_source_name(hop->value->source)
+           : hop->basis == BASIS_MEMORY  ? "half of the rate of that memory"
+           : hop->basis == BASIS_REVERSE ? "the rate of the other direction"
+           : hop->basis == BASIS_ENGINE  ? "the published limit of such copy engines"
+           : hop->basis == BASIS_BOUND   ? "a published bound of such accesses"
+           : hop->value != NULL          ? "the highest rate at either end"
+           : hop->reach != NULL          ? "the stated rate of the links and the efficiency of such"
+                                         : "the stated rate of the links";
 }
 
 static void warn_of_hop(const struct route_work *work, const struct route_option *option,
                         const struct route_part *part, size_t i, bool is_first)
 {
-    const struct move *hop = &part->hop[i];
+    const struct transfer *hop = &part->hop[i];
     struct reasons *warnings = &work->answer->warnings;
     const char *from = name_of(work, hop->from), *to = name_of(work, hop->to);
     double bytes = part->share * work->bytes, piece = price_piece(part, work->bytes);
-    if (hop->rate == NULL)
+    if (hop->basis != BASIS_OWN)
         reasons_add(warnings, REASON_RATE_NOT_MEASURED,
                     SUBJECTS(from, to, by_name(hop->by), rate_source(hop)), NO_NUMBERS);
-    if (hop->rate == NULL ? plan_move_lacks_start(hop, piece)
-                          : !plan_move_knows(hop, piece) && route_is_direct(option))
+    if (hop->basis != BASIS_OWN ? transfer_lacks_start(hop, piece)
+                                : !transfer_covers(hop, piece) && route_is_direct(option))
         reasons_add(warnings, REASON_START_NOT_MEASURED, SUBJECTS(from, to), NO_NUMBERS);
-    else if (hop->rate != NULL && !plan_move_knows(hop, piece))
+    else if (hop->basis == BASIS_OWN && !transfer_covers(hop, piece))
         reasons_add(warnings, REASON_SIZE_NOT_MEASURED, SUBJECTS(from, to), NO_NUMBERS);
-    else if (hop->rate != NULL && plan_move_is_by_another(hop, bytes, piece))
+    else if (hop->basis == BASIS_OWN && transfer_is_similar(hop, bytes, piece))
         reasons_add(warnings, REASON_SIMILAR_PAIR, SUBJECTS(from, to), NO_NUMBERS);
-    else if (hop->rate != NULL && isnan(hop->t0_call_ns) && is_first && i == 0)
+    else if (hop->basis == BASIS_OWN && isnan(hop->t0_call_ns) && is_first && i == 0)
         reasons_add(warnings, REASON_CALL_NOT_MEASURED, SUBJECTS(from, to), NO_NUMBERS);
     if (work->request.both && hop->both == NULL && hop->both_set == NULL)
         reasons_add(warnings, REASON_BOTH_NOT_MEASURED,
                     SUBJECTS(hop->from < hop->to ? from : to, hop->from < hop->to ? to : from,
                              by_name(hop->by)),
                     NUMBERS(hop->slowdown));
-    char down[2][PLAN_ENDS_DOWN_SIZE];
-    size_t count = plan_ends_down_between(work->graph, hop->from, hop->to, down);
+    char down[2][ENDPOINTS_DOWN_SIZE];
+    size_t count = endpoints_down_between(work->graph, hop->from, hop->to, down);
     for (size_t k = 0; k < count; k++)
         reasons_add(warnings, REASON_LINK_DOWN, SUBJECTS(down[k]), NO_NUMBERS);
 }
@@ -147,7 +150,7 @@ static void warn_of_buffers(const struct route_work *work, const struct route_op
     size_t with_host = 0;
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++)
-            with_host += option->part[p].pair[i] != NULL && option->part[p].pair[i]->is_with_host;
+            with_host += transfer_is_with_host(work->graph, &option->part[p].hop[i]);
     if (option->part_count > 1 && with_host > 1)
         reasons_add(&work->answer->warnings, REASON_SPLIT_BUFFERS, NO_SUBJECTS, NO_NUMBERS);
 }
@@ -182,18 +185,19 @@ static enum berth_code warn_of_overlap(struct route_work *work, struct berth_err
     place_id from = work->request.from, to = work->request.to;
     struct route_option *first = &work->answer->option[0];
     struct evidence *evidence = &work->answer->evidence;
-    const struct pair *engine = plan_pairs_find(work->pairs, from, to, MOVE_COPY_ENGINE);
-    struct move kernel;
-    if (!work->request.overlap || engine == NULL ||
-        !plan_pairs_move(work->snap, work->pairs, from, to, MOVE_KERNEL, &kernel) ||
-        !(kernel.bytes_per_s > (1 + POLICY_SIMILAR) * engine->move.bytes_per_s))
+    const struct matrix_item *engine = matrix_find(work->matrix, from, to, MECHANISM_COPY_ENGINE),
+                             *by_kernel = matrix_find(work->matrix, from, to, MECHANISM_KERNEL);
+    if (!work->request.overlap || engine == NULL || engine->alone.basis != BASIS_OWN ||
+        by_kernel == NULL ||
+        !(by_kernel->alone.bytes_per_s > (1 + POLICY_SIMILAR) * engine->alone.bytes_per_s))
         return BERTH_OK;
+    struct transfer kernel = by_kernel->alone;
     reasons_add(&work->answer->warnings, REASON_ENGINES_STOP,
                 SUBJECTS(name_of(work, from), name_of(work, to), rate_source(&kernel)),
-                NUMBERS(engine->move.bytes_per_s, kernel.bytes_per_s));
+                NUMBERS(engine->alone.bytes_per_s, kernel.bytes_per_s));
     kernel.call = NULL; /* only the rate is told */
-    enum berth_code code = plan_move_cite(work->graph, &kernel, evidence, first->why, err);
-    if (code == BERTH_OK && !evidence_add(evidence, first->why, engine->move.rate))
+    enum berth_code code = transfer_cite(work->graph, &kernel, evidence, first->why, err);
+    if (code == BERTH_OK && !evidence_add(evidence, first->why, engine->alone.value))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     first->why_count = evidence->count - first->why;
     return code;
@@ -220,9 +224,9 @@ static void name_option(const struct route_work *work, const struct route_option
     }
 }
 
-static const struct move *slowest_hop(const struct route_part *part)
+static const struct transfer *slowest_hop(const struct route_part *part)
 {
-    const struct move *slowest = &part->hop[0];
+    const struct transfer *slowest = &part->hop[0];
     for (size_t i = 1; i < part->hop_count; i++)
         if (part->hop[i].bytes_per_s < slowest->bytes_per_s)
             slowest = &part->hop[i];
@@ -234,7 +238,7 @@ static void tell_first(const struct route_work *work)
     const struct route_option *first = &work->answer->option[0];
     struct reasons *reasons = &work->answer->reasons;
     for (size_t p = 0; p < first->part_count; p++) {
-        const struct move *hop = slowest_hop(&first->part[p]);
+        const struct transfer *hop = slowest_hop(&first->part[p]);
         reasons_add(reasons, REASON_HOP_RATE,
                     SUBJECTS(name_of(work, hop->from), name_of(work, hop->to), by_name(hop->by),
                              rate_source(hop)),
@@ -242,7 +246,7 @@ static void tell_first(const struct route_work *work)
         for (size_t i = 0; i < first->part[p].hop_count; i++) {
             place_id driver = first->part[p].hop[i].driver;
             size_t kernels = price_kernels(first, driver) + first->part[p].kernels_beside[i];
-            if (first->part[p].hop[i].by == MOVE_KERNEL && kernels > 1)
+            if (first->part[p].hop[i].by == MECHANISM_KERNEL && kernels > 1)
                 reasons_add(reasons, REASON_KERNELS_SHARE, SUBJECTS(name_of(work, driver)),
                             NUMBERS((double)kernels));
         }

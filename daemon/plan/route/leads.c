@@ -47,8 +47,10 @@ static enum berth_code add_leads(const struct snapshot *snap, const struct route
         return err_set(err, BERTH_NO_MEMORY, "no memory for paths");
     enum berth_code code = plan_route(snap, request, answer, err);
     if (code == BERTH_OK) {
-        const struct route_work work = {
-            .snap = snap, .graph = snap->graph, .pairs = snap->derived.pairs, .request = *request};
+        const struct route_work work = {.snap = snap,
+                                        .graph = snap->graph,
+                                        .matrix = snap->derived.matrix,
+                                        .request = *request};
         struct order_group group[TRANSFER_KINDS];
         size_t groups = order_missing(&work, &answer->option[0], group, TRANSFER_KINDS);
         for (size_t g = 0; g < groups; g++)
@@ -66,7 +68,7 @@ enum berth_code route_unmeasured_leads(const struct snapshot *snap, int64_t byte
     const struct allowed all = {.given = true};
     struct runs runs = {ret, 0, most};
     const place_id *memory;
-    size_t count = plan_pairs_memories(snap->derived.pairs, &memory);
+    size_t count = matrix_memories(snap->derived.matrix, &memory);
     enum berth_code code = BERTH_OK;
     for (size_t f = 0; f < count; f++)
         for (size_t t = 0; t < count && code == BERTH_OK; t++) {

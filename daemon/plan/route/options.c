@@ -135,7 +135,7 @@ static void add_sets(struct search *search, const struct splits *splits, uint64_
 }
 
 static void find_splits(struct search *search, const struct path *path, size_t count,
-                        enum move_by by)
+                        enum mechanism by)
 {
     struct splits splits = {.count = 0};
     const struct path *chosen[ROUTE_PARTS_MAX];
@@ -159,7 +159,7 @@ static void find_splits(struct search *search, const struct path *path, size_t c
 }
 
 static void find_single(struct search *search, const struct path *path, size_t count,
-                        enum path_kind kind, enum move_by by)
+                        enum path_kind kind, enum mechanism by)
 {
     for (size_t i = 0; i < count; i++)
         if (path[i].kind == kind && path[i].by == by) {
@@ -200,10 +200,10 @@ enum berth_code options_find(struct route_work *work, struct berth_err *err)
     const struct route_option *reference = search.reference;
     /* beside one of which such a size is not known others would look too good, or too bad */
     bool is_comparable = reference == NULL || reference->knows_size || work->is_nominal;
-    for (int by = MOVE_COPY_ENGINE; by <= MOVE_KERNEL && is_comparable; by++) {
+    for (int by = MECHANISM_COPY_ENGINE; by <= MECHANISM_KERNEL && is_comparable; by++) {
         for (int kind = PATH_HOST; kind < PATH_KINDS; kind++)
-            find_single(&search, path, count, (enum path_kind)kind, (enum move_by)by);
-        find_splits(&search, path, count, (enum move_by)by);
+            find_single(&search, path, count, (enum path_kind)kind, (enum mechanism)by);
+        find_splits(&search, path, count, (enum mechanism)by);
     }
     free(path);
     for (size_t i = 0; i < work->answer->count && search.code == BERTH_OK; i++)

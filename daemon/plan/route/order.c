@@ -10,15 +10,6 @@
 
 /* ---- sources ---- */
 
-static enum source source_of(const struct move *move)
-{
-    if (move->rate != NULL)
-        return estimate_source(move->rate);
-    if (plan_move_is_back(move))
-        return estimate_worse(SOURCE_REVERSE_DIRECTION, estimate_source(move->most));
-    return plan_move_is_engines(move) ? SOURCE_PUBLISHED : SOURCE_NOMINAL;
-}
-
 static bool has_flow(const struct set *set, place_id from, place_id to, const char *axes,
                      double *ret_rate)
 {
@@ -44,8 +35,9 @@ static bool has_all(const struct route_work *work, const struct set *set,
 {
     double back;
     for (size_t i = 0; i < group->count; i++) {
-        const struct move *hop = group->hop[i];
-        const char *axes = hop->rate != NULL ? values_axes(work->snap->values, hop->rate) : NULL;
+        const struct transfer *hop = group->hop[i];
+        const char *axes =
+            hop->basis == BASIS_OWN ? values_axes(work->snap->values, hop->value) : NULL;
         if (axes == NULL || !has_flow(set, hop->from, hop->to, axes, &ret_rate[i]) ||
             (needs_back(work, group) && !has_flow(set, hop->to, hop->from, axes, &back)))
             return false;
@@ -77,7 +69,8 @@ static enum metric run_metric(unsigned kind)
 }
 
 /* True when both go from one gpu to the host, or from the host to one gpu. */
-static bool share_host_link(const struct graph *graph, const struct move *a, const struct move *b)
+static bool share_host_link(const struct graph *graph, const struct transfer *a,
+                            const struct transfer *b)
 {
     bool a_in = graph_place(graph, a->from)->kind != PLACE_GPU,
          b_in = graph_place(graph, b->from)->kind != PLACE_GPU,
@@ -86,7 +79,7 @@ static bool share_host_link(const struct graph *graph, const struct move *a, con
     return (a_in && b_in && a->to == b->to) || (a_out && b_out && a->from == b->from);
 }
 
-static void add_hop(struct order_group *group, const struct move *hop, double busy)
+static void add_hop(struct order_group *group, const struct transfer *hop, double busy)
 {
     group->hop[group->count++] = hop;
     group->busy += busy;
@@ -100,8 +93,8 @@ static size_t group_hops(const struct route_work *work, const struct route_optio
     size_t groups = 0;
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++) {
-            const struct move *hop = &option->part[p].hop[i];
-            enum metric metric = run_metric(plan_move_kind(work->graph, hop));
+            const struct transfer *hop = &option->part[p].hop[i];
+            enum metric metric = run_metric(transfer_kind_bit(work->graph, hop));
             size_t g = 0;
             while (g < groups && ret[g].metric != metric)
                 g++;
@@ -158,14 +151,14 @@ void order_begin(const struct route_work *work, struct route_option *option)
     option->knows_size = option->knows_both = true;
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++) {
-            const struct move *hop = &option->part[p].hop[i];
-            option->source = estimate_worse(option->source, source_of(hop));
+            const struct transfer *hop = &option->part[p].hop[i];
+            option->source = estimate_worse(option->source, hop->source);
             option->part[p].run_rate[i] = INFINITY;
             option->part[p].is_larger_run[i] = false;
             option->knows_both = option->knows_both && (!work->request.both || hop->both != NULL ||
                                                         hop->both_set != NULL);
-            option->knows_size = option->knows_size && option->part[p].pair[i] != NULL &&
-                                 (!route_is_direct(option) || plan_move_knows(hop, work->bytes));
+            option->knows_size = option->knows_size && hop->basis == BASIS_OWN &&
+                                 (!route_is_direct(option) || transfer_covers(hop, work->bytes));
         }
     option->is_together = order_missing(work, option, &missing, 1) == 0;
     if (option->is_together && option->source == SOURCE_MEASURED)
@@ -177,12 +170,12 @@ bool route_is_measured(const struct route_option *option, double bytes)
     bool all = option->knows_both && option->is_together && !option->is_at_least;
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++) {
-            const struct move *hop = &option->part[p].hop[i];
+            const struct transfer *hop = &option->part[p].hop[i];
             double piece = price_piece(&option->part[p], bytes);
-            all = all && plan_move_knows(hop, piece) &&
-                  !plan_move_is_by_another(hop, option->part[p].share * bytes, piece) &&
-                  hop->rate != NULL && hop->rate->source == VALUE_MEASURED &&
-                  !hop->is_slowed_by_guess;
+            all = all && transfer_covers(hop, piece) &&
+                  !transfer_is_similar(hop, option->part[p].share * bytes, piece) &&
+                  hop->basis == BASIS_OWN && hop->value->source == VALUE_MEASURED &&
+                  hop->slowdown_source == SOURCE_MEASURED;
         }
     return all;
 }
@@ -212,15 +205,16 @@ const struct route_option *order_reference(const struct route_answer *answer)
 /* True when links alone give the rate, and such engines may not fill these. */
 static bool is_doubtful_engine(const struct route_option *option)
 {
-    return option->part[0].hop[0].engine != NULL && option->part[0].hop[0].rate == NULL;
+    return option->part[0].hop[0].engine != NULL && option->part[0].hop[0].basis != BASIS_OWN;
 }
 
 /* True for a kernel with a doubtful time: engines leave the gpus free. */
 static bool is_doubtful_kernel(const struct route_option *option)
 {
-    const struct move *hop = &option->part[0].hop[0];
-    return hop->by == MOVE_KERNEL &&
-           (hop->is_like || hop->is_start_like || hop->is_slowed_by_guess || !option->knows_both);
+    const struct transfer *hop = &option->part[0].hop[0];
+    return hop->by == MECHANISM_KERNEL &&
+           (hop->sizes == SOURCE_SIMILAR_PAIR || hop->slowdown_source != SOURCE_MEASURED ||
+            !option->knows_both);
 }
 
 bool order_gains(const struct route_option *option, const struct route_option *reference,
@@ -229,7 +223,7 @@ bool order_gains(const struct route_option *option, const struct route_option *r
     bool must = reference != NULL && option != reference &&
                 (!route_is_direct(option) ||
                  (is_doubtful_kernel(option) && !is_doubtful_engine(reference) &&
-                  reference->part[0].hop[0].by == MOVE_COPY_ENGINE));
+                  reference->part[0].hop[0].by == MECHANISM_COPY_ENGINE));
     return !must || time_ns < reference_ns * (1 - POLICY_SIMILAR);
 }
 
@@ -239,7 +233,7 @@ static void take_least(const struct route_work *work, struct route_option *least
     bool is_slower = false;
     for (size_t p = 0; p < least->part_count; p++)
         for (size_t i = 0; i < least->part[p].hop_count; i++) {
-            struct move *hop = &least->part[p].hop[i];
+            struct transfer *hop = &least->part[p].hop[i];
             double slower = least->part[p].is_larger_run[i]
                                 ? price_hop_rate(hop) / least->part[p].run_rate[i]
                                 : 1;
@@ -288,10 +282,10 @@ static int compare(const struct route_option *a, double a_ns, const struct route
         return a_ns < b_ns ? -1 : a_ns > b_ns;
     if (hops_of(a) != hops_of(b))
         return hops_of(a) < hops_of(b) ? -1 : 1;
-    enum move_by a_by = a->part[0].hop[0].by, b_by = b->part[0].hop[0].by;
+    enum mechanism a_by = a->part[0].hop[0].by, b_by = b->part[0].hop[0].by;
     if (a_by == b_by)
         return a_ns < b_ns ? -1 : a_ns > b_ns;
-    const struct route_option *engine = a_by == MOVE_COPY_ENGINE ? a : b;
+    const struct route_option *engine = a_by == MECHANISM_COPY_ENGINE ? a : b;
     return (engine == a) != is_doubtful_engine(engine) ? -1 : 1;
 }
 
@@ -312,8 +306,8 @@ static void write_command(const struct route_work *work, const struct route_opti
     snprintf(text, ROUTE_COMMAND_SIZE, "%s", begin);
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++)
-            if (source_of(&option->part[p].hop[i]) >= SOURCE_PUBLISHED)
-                add_name(plan_move_metric(work->graph, &option->part[p].hop[i]), text);
+            if (option->part[p].hop[i].source >= SOURCE_PUBLISHED)
+                add_name(transfer_metric(work->graph, &option->part[p].hop[i]), text);
     for (size_t g = 0; g < groups; g++)
         add_name(missing[g].metric, text);
     if (strcmp(text, begin) == 0)

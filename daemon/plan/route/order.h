@@ -39,7 +39,7 @@ void order_options(const struct route_work *work);
 /* Transfers of one kind, of an option and beside it. */
 struct order_group {
     enum metric metric; /* of such runs */
-    const struct move *hop[ORDER_GROUP_MAX];
+    const struct transfer *hop[ORDER_GROUP_MAX];
     size_t count;
     double busy; /* their share of the time, if they took turns */
 };

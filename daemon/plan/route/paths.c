@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/ends.h"
-#include "cost/published_bound.h"
+#include "cost/endpoints.h"
+#include "cost/limits.h"
+#include "cost/matrix.h"
 #include "node/gpu.h"
 #include "plan/route/order.h"
 
@@ -16,35 +17,18 @@
 
 /* ---- hops ---- */
 
-/* Finds the stand-in of a transfer without a measured or published rate, slowed by the other
- * direction where both are asked for. */
-static bool find_nominal(const struct route_work *work, place_id from, place_id to, enum move_by by,
-                         struct move *ret)
-{
-    if (!plan_pairs_move(work->snap, work->pairs, from, to, by, ret))
-        return false;
-    if (work->request.both) {
-        const struct value *bound = published_bound_together(work->snap, ret);
-        ret->slowdown = plan_pairs_both(work->snap, ret);
-        if (bound != NULL)
-            ret->slowdown = fmax(ret->slowdown, 2 * ret->bytes_per_s / bound->value);
-    }
-    return !isnan(ret->slowdown);
-}
-
-static bool add_hop(const struct route_work *work, place_id from, place_id to, enum move_by by,
+static bool add_hop(const struct route_work *work, place_id from, place_id to, enum mechanism by,
                     bool may_be_nominal, struct route_part *part)
 {
-    const struct pair *pair = plan_pairs_find(work->pairs, from, to, by);
-    struct move *hop = &part->hop[part->hop_count];
-    if (pair != NULL)
-        *hop = work->request.both ? pair->both : pair->move;
-    else if (!may_be_nominal || !find_nominal(work, from, to, by, hop))
+    const struct matrix_item *item = matrix_find(work->matrix, from, to, by);
+    struct transfer *hop = &part->hop[part->hop_count];
+    if (item == NULL || (item->alone.basis != BASIS_OWN && !may_be_nominal))
         return false;
+    *hop = work->request.both ? item->both : item->alone;
     part->in_one_piece =
         part->hop_count > 0 &&
-        (part->in_one_piece || plan_ends_vendors_differ(work->graph, hop[-1].driver, hop->driver));
-    part->pair[part->hop_count++] = pair;
+        (part->in_one_piece || endpoints_vendors_differ(work->graph, hop[-1].driver, hop->driver));
+    part->hop_count++;
     return true;
 }
 
@@ -61,10 +45,8 @@ static void finish(const struct route_work *work, struct path *path)
     const struct price_pipe *pipe = &path->pipe;
     path->lanes = (struct lanes){.is_known = true};
     for (size_t i = 0; i < path->part.hop_count; i++) {
-        const struct move *hop = &path->part.hop[i];
-        plan_lanes_add(&path->lanes, path->part.pair[i] != NULL
-                                         ? path->part.pair[i]->lanes
-                                         : plan_pairs_lanes(work->pairs, hop->from, hop->to));
+        const struct transfer *hop = &path->part.hop[i];
+        plan_lanes_add(&path->lanes, matrix_lanes(work->matrix, hop->from, hop->to));
     }
     price_begin(&path->part, path->kind == PATH_DIRECT, &path->pipe);
     path->rate = path->pipe.rate;
@@ -72,7 +54,7 @@ static void finish(const struct route_work *work, struct path *path)
 }
 
 /* Through count memories. */
-static void add_path(const struct route_work *work, enum path_kind kind, enum move_by by,
+static void add_path(const struct route_work *work, enum path_kind kind, enum mechanism by,
                      const place_id *via, size_t count, struct list *list)
 {
     bool may_be_nominal = work->is_nominal;
@@ -109,23 +91,23 @@ static void add_path(const struct route_work *work, enum path_kind kind, enum mo
 static bool may_stop(const struct route_work *work, place_id via, enum place_kind kind)
 {
     if (via == work->request.from || via == work->request.to ||
-        graph_place(work->graph, via)->kind != kind || !plan_pairs_passes(work->pairs, via))
+        graph_place(work->graph, via)->kind != kind || !matrix_is_relay(work->matrix, via))
         return false;
     return kind == PLACE_GPU
                ? allowed_has_gpu(work->request.allowed, via) &&
-                     !plan_ends_is_lost(work->snap, via) && !gpu_is_cut(work->graph, via)
+                     !endpoints_is_lost(work->snap, via) && !gpu_is_cut(work->graph, via)
                : allowed_has_memory(work->request.allowed, via) &&
                      gpu_apu_at(work->graph, via) == PLACE_NONE;
 }
 
-static void add_through(const struct route_work *work, enum move_by by, struct list *list)
+static void add_through(const struct route_work *work, enum mechanism by, struct list *list)
 {
     const place_id *memory;
-    size_t count = plan_pairs_memories(work->pairs, &memory);
+    size_t count = matrix_memories(work->matrix, &memory);
     bool two = !work->is_nominal && graph_place(work->graph, work->request.from)->kind ==
                                         graph_place(work->graph, work->request.to)->kind;
     for (size_t m = 0; m < count; m++) {
-        if (by == MOVE_COPY_ENGINE && may_stop(work, memory[m], PLACE_NUMA))
+        if (by == MECHANISM_COPY_ENGINE && may_stop(work, memory[m], PLACE_NUMA))
             add_path(work, PATH_HOST, by, &memory[m], 1, list);
         if (!may_stop(work, memory[m], PLACE_GPU))
             continue;
@@ -143,19 +125,20 @@ static void add_direct(struct route_work *work, int last, struct list *list)
     place_id from = work->request.from, to = work->request.to;
     bool are_gpus = graph_place(work->graph, from)->kind == PLACE_GPU &&
                     graph_place(work->graph, to)->kind == PLACE_GPU;
-    for (int by = MOVE_COPY_ENGINE; by <= last; by++)
-        add_path(work, PATH_DIRECT, (enum move_by)by, NULL, 0, list);
+    for (int by = MECHANISM_COPY_ENGINE; by <= last; by++)
+        add_path(work, PATH_DIRECT, (enum mechanism)by, NULL, 0, list);
     bool is_known = list->count > 0,
-         has_kernel = is_known && (list->item[list->count - 1].by == MOVE_KERNEL || !are_gpus);
+         has_kernel = is_known && (list->item[list->count - 1].by == MECHANISM_KERNEL || !are_gpus);
     work->is_nominal = true;
-    for (int by = is_known ? MOVE_KERNEL : MOVE_COPY_ENGINE; by <= last && !has_kernel; by++)
-        add_path(work, PATH_DIRECT, (enum move_by)by, NULL, 0, list);
+    for (int by = is_known ? MECHANISM_KERNEL : MECHANISM_COPY_ENGINE; by <= last && !has_kernel;
+         by++)
+        add_path(work, PATH_DIRECT, (enum mechanism)by, NULL, 0, list);
     if (list->count == 2 && list->item[1].rate <= list->item[0].rate &&
-        plan_pairs_is_guess(work->pairs, from, to, MOVE_KERNEL))
+        matrix_is_guess(work->matrix, from, to, MECHANISM_KERNEL))
         list->count = 1;
     /* gpus of two vendors have no direct path */
     work->is_nominal = !is_known && (list->count > 0 ||
-                                     (are_gpus && plan_ends_vendors_differ(work->graph, from, to)));
+                                     (are_gpus && endpoints_vendors_differ(work->graph, from, to)));
 }
 
 /* Parts begin one after the other: those with the fewest pieces to start first, then the widest. */
@@ -175,12 +158,12 @@ static int by_hops(const void *a, const void *b)
 bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count)
 {
     struct list list = {.item = NULL};
-    int last = work->request.overlap ? MOVE_COPY_ENGINE : MOVE_KERNEL;
+    int last = work->request.overlap ? MECHANISM_COPY_ENGINE : MECHANISM_KERNEL;
     work->is_nominal = false;
     add_direct(work, last, &list);
-    bool is_one = plan_ends_are_one(work->graph, work->request.from, work->request.to);
-    for (int by = MOVE_COPY_ENGINE; by <= last && !is_one; by++)
-        add_through(work, (enum move_by)by, &list);
+    bool is_one = endpoints_share_memory(work->graph, work->request.from, work->request.to);
+    for (int by = MECHANISM_COPY_ENGINE; by <= last && !is_one; by++)
+        add_through(work, (enum mechanism)by, &list);
     if (list.count > 0)
         qsort(list.item, list.count, sizeof *list.item, by_hops);
     for (size_t i = 0; i < list.count; i++) /* they have moved */
@@ -199,7 +182,7 @@ static size_t kernels_beside(const struct route_work *work, place_id gpu)
 {
     size_t count = 0;
     for (size_t i = 0; i < work->request.concurrent_count; i++)
-        count += work->concurrent[i].by == MOVE_KERNEL && work->concurrent[i].driver == gpu;
+        count += work->concurrent[i].by == MECHANISM_KERNEL && work->concurrent[i].driver == gpu;
     return count;
 }
 
@@ -214,26 +197,45 @@ void paths_option(const struct route_work *work, const struct path *const *path,
     for (size_t p = 0; p < count; p++) {
         ret->part[p] = path[p]->part;
         for (size_t i = 0; i < ret->part[p].hop_count; i++) {
-            const struct move *hop = &ret->part[p].hop[i];
+            const struct transfer *hop = &ret->part[p].hop[i];
             ret->part[p].kernels_beside[i] =
-                (uint8_t)(hop->by == MOVE_KERNEL ? kernels_beside(work, hop->driver) : 0);
+                (uint8_t)(hop->by == MECHANISM_KERNEL ? kernels_beside(work, hop->driver) : 0);
         }
     }
 }
 
 /* True when no other path has the hop, and its gpu runs few enough kernels. */
 static bool hop_fits(const struct route_work *work, const struct path *const *path, size_t count,
-                     size_t its, const struct move *hop)
+                     size_t its, const struct transfer *hop)
 {
-    size_t kernels = hop->by == MOVE_KERNEL ? kernels_beside(work, hop->driver) : 0;
+    size_t kernels = hop->by == MECHANISM_KERNEL ? kernels_beside(work, hop->driver) : 0;
     for (size_t p = 0; p < count; p++)
         for (size_t i = 0; i < path[p]->part.hop_count; i++) {
-            const struct move *other = &path[p]->part.hop[i];
+            const struct transfer *other = &path[p]->part.hop[i];
             if (p != its && other->from == hop->from && other->to == hop->to)
                 return false;
-            kernels += hop->by == MOVE_KERNEL && other->driver == hop->driver;
+            kernels += hop->by == MECHANISM_KERNEL && other->driver == hop->driver;
         }
     return kernels <= KERNELS_MAX;
+}
+
+/* Writes the limits of a hop that concurrent runs show. Returns their number. */
+static size_t known_limits(const struct route_work *work, const struct transfer *hop,
+                           uint16_t ret[LIMITS_USES_MAX])
+{
+    const struct limits *limits = work->snap->derived.limits;
+    const char *axes = hop->basis == BASIS_OWN ? values_axes(work->snap->values, hop->value) : "";
+    size_t count = limits_of(limits, transfer_kind_bit(work->graph, hop), hop->from, hop->to, axes,
+                             ret),
+           known = 0;
+    while (known < count && limits->item[ret[known]].source == LIMIT_RUNS)
+        known++;
+    return known;
+}
+
+static bool is_over(const struct route_work *work, const struct transfer *hop, size_t lane)
+{
+    return (matrix_lanes(work->matrix, hop->from, hop->to)->bit[lane / 64] >> lane % 64 & 1) != 0;
 }
 
 /* True when the hops of both paths over that lane use a limit known from concurrent runs: the
@@ -241,16 +243,19 @@ static bool hop_fits(const struct route_work *work, const struct path *const *pa
 static bool is_limit_known(const struct route_work *work, const struct path *a,
                            const struct path *b, size_t lane)
 {
-    for (size_t i = 0; i < a->part.hop_count * b->part.hop_count; i++) {
-        const struct pair *x = a->part.pair[i % a->part.hop_count],
-                          *y = b->part.pair[i / a->part.hop_count];
-        if (x == NULL || y == NULL || (x->lanes->bit[lane / 64] >> lane % 64 & 1) == 0 ||
-            (y->lanes->bit[lane / 64] >> lane % 64 & 1) == 0)
+    uint16_t x[LIMITS_USES_MAX], y[LIMITS_USES_MAX];
+    for (size_t i = 0; i < a->part.hop_count; i++) {
+        if (!is_over(work, &a->part.hop[i], lane))
             continue;
-        for (unsigned k = 0; k < x->limit_count * y->limit_count; k++)
-            if (x->limit[k % x->limit_count] == y->limit[k / x->limit_count] &&
-                plan_pairs_limit(work->pairs, x->limit[k % x->limit_count]).step_count > 0)
-                return true;
+        size_t count = known_limits(work, &a->part.hop[i], x);
+        for (size_t j = 0; j < b->part.hop_count && count > 0; j++) {
+            if (!is_over(work, &b->part.hop[j], lane))
+                continue;
+            size_t others = known_limits(work, &b->part.hop[j], y);
+            for (size_t k = 0; k < count * others; k++)
+                if (x[k % count] == y[k / count])
+                    return true;
+        }
     }
     return false;
 }
@@ -276,7 +281,7 @@ static bool lanes_fit(const struct route_work *work, const struct path *const *p
                 first = first == count ? p : first;
                 sum += path[p]->rate;
             }
-            if (!is_known && WIDE * sum > plan_pairs_lane(work->pairs, lane))
+            if (!is_known && WIDE * sum > matrix_lane(work->matrix, lane))
                 return false;
         }
     }

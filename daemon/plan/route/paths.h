@@ -13,7 +13,7 @@ enum path_kind { PATH_DIRECT, PATH_HOST, PATH_ONE_GPU, PATH_TWO_GPUS, PATH_KINDS
 
 struct path {
     enum path_kind kind;
-    enum move_by by;
+    enum mechanism by;
     struct route_part part; /* alone */
     struct lanes lanes;     /* all lanes of its hops */
     struct price_pipe pipe; /* of part */

@@ -8,9 +8,9 @@
 #define STEPS  8
 #define ENOUGH 0.001
 
-static double chunk_of(size_t k) { return (double)((int64_t)PAIRS_CHUNK_LEAST << k); }
+static double chunk_of(size_t k) { return (double)((int64_t)PRICE_CHUNK_LEAST << k); }
 
-double price_hop_rate(const struct move *hop)
+double price_hop_rate(const struct transfer *hop)
 {
     return (hop->curve != NULL ? curve_wmax_bytes_per_s(hop->curve) : hop->bytes_per_s) /
            hop->slowdown;
@@ -43,8 +43,8 @@ size_t price_kernels(const struct route_option *option, place_id gpu)
     size_t kernels = 0;
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++)
-            kernels +=
-                option->part[p].hop[i].by == MOVE_KERNEL && option->part[p].hop[i].driver == gpu;
+            kernels += option->part[p].hop[i].by == MECHANISM_KERNEL &&
+                       option->part[p].hop[i].driver == gpu;
     return kernels;
 }
 
@@ -58,30 +58,34 @@ bool price_is_enough(const struct route_option *option, double bytes)
 
 /* ---- one part ---- */
 
-/* Time of a queued hop: its bytes are slowed, its start is not. */
-static double queued_ns(const struct route_part *part, size_t hop, size_t k)
+/* Time of a piece that waits for another stream's event, on top of a queued one. */
+static double chain_ns(const struct transfer *hop)
 {
-    const struct pair *pair = part->pair[hop];
-    if (pair == NULL)
-        return plan_move_queued_ns(&part->hop[hop], chunk_of(k));
-    return pair->queued_ns[k] +
-           fmax(pair->queued_ns[k] - pair->start_ns, 0) * (part->hop[hop].slowdown - 1);
-}
-
-static double chain_ns(const struct route_part *part, size_t hop)
-{
-    return part->pair[hop] != NULL ? part->pair[hop]->chain_ns : 0;
+    return isnan(hop->t0_chain_ns) ? 0 : fmax(hop->t0_chain_ns - transfer_start_ns(hop), 0);
 }
 
 /* Time of the first piece of a hop on top of a queued one: the call, or waiting for the end of the
  * hop before. */
-static double more_ns(const struct route_part *part, size_t hop)
+static double more_ns(const struct route_part *part, size_t i)
 {
-    const struct pair *pair = part->pair[hop];
-    if (pair != NULL)
-        return hop == 0 ? pair->more_ns : pair->behind_more_ns;
-    const struct move *move = &part->hop[hop];
-    return isnan(move->t0_call_ns) ? 0 : fmax(move->t0_call_ns - plan_move_start_ns(move), 0);
+    const struct transfer *hop = &part->hop[i];
+    if (i == 0 || hop->basis != BASIS_OWN)
+        return transfer_call_more_ns(hop);
+    return fmax(chain_ns(hop), isnan(hop->t0_behind_ns)
+                                   ? transfer_call_more_ns(hop)
+                                   : hop->t0_behind_ns - transfer_start_ns(hop));
+}
+
+/* Time of the caller's thread for each piece of a hop: two launches behind another hop, unless it
+ * was measured. */
+static double launch_ns(const struct route_part *part, size_t i)
+{
+    const struct transfer *hop = &part->hop[i];
+    if (hop->basis != BASIS_OWN)
+        return 0;
+    if (!isnan(hop->t0_launch_ns))
+        return hop->t0_launch_ns;
+    return isnan(hop->t0_queue_ns) ? 0 : (i == 0 ? 1 : 2) * hop->t0_queue_ns;
 }
 
 /* Doubt of hops that wait for the one before, where nobody measured that: an engine polls for such
@@ -90,9 +94,9 @@ static double late_ns(const struct route_part *part)
 {
     double ns = 0;
     for (size_t i = 1; i < part->hop_count; i++) {
-        const struct move *hop = &part->hop[i];
+        const struct transfer *hop = &part->hop[i];
         if (isnan(hop->t0_behind_ns) && !isnan(hop->t0_call_ns))
-            ns += fmax(hop->t0_call_ns - plan_move_start_ns(hop), 0) / 2;
+            ns += transfer_call_more_ns(hop) / 2;
     }
     return ns;
 }
@@ -103,32 +107,33 @@ void price_begin(const struct route_part *part, bool is_direct, struct price_pip
     pipe->rate = price_part_rate(part);
     pipe->least_bytes = pipe->begin_ns = pipe->launch_ns = 0;
     /* the time to see one more stream's end, else a call's */
-    const struct move *last = &part->hop[part->hop_count - 1];
+    const struct transfer *last = &part->hop[part->hop_count - 1];
     pipe->end_ns = !isnan(last->t0_end_ns)    ? last->t0_end_ns
                    : !isnan(last->t0_call_ns) ? last->t0_call_ns
                                               : 0;
     pipe->late_ns = late_ns(part);
-    pipe->least_chunk = part->hop_count > 1 && !part->in_one_piece ? 0 : PAIRS_CHUNKS;
+    pipe->least_chunk = part->hop_count > 1 && !part->in_one_piece ? 0 : PRICE_CHUNKS;
     for (size_t i = 0; i < part->hop_count; i++) {
-        const struct pair *pair = part->pair[i];
+        const struct transfer *hop = &part->hop[i];
+        bool is_own = hop->basis == BASIS_OWN;
+        /* else the start of smaller pieces is unknown */
+        double from = is_own ? transfer_covers_from(hop) : TRANSFER_LARGE_BYTES;
         size_t least = 0;
-        while (pair == NULL && chunk_of(least) < MOVE_LARGE_BYTES)
-            least++; /* the start of smaller pieces is unknown */
-        least = pair != NULL ? pair->least_chunk : least;
+        while (least < PRICE_CHUNKS && chunk_of(least) < from)
+            least++;
         pipe->least_chunk = least > pipe->least_chunk ? least : pipe->least_chunk;
         pipe->begin_ns += more_ns(part, i);
-        if (pair != NULL) {
-            pipe->launch_ns += i == 0 ? pair->launch_ns : pair->behind_launch_ns;
-            pipe->least_bytes = fmax(pipe->least_bytes, is_direct ? 0 : pair->least_bytes);
-        }
+        pipe->launch_ns += launch_ns(part, i);
+        pipe->least_bytes =
+            fmax(pipe->least_bytes, is_direct || !is_own ? 0 : transfer_covers_from(hop));
     }
-    for (size_t k = pipe->least_chunk; k < PAIRS_CHUNKS; k++) {
+    for (size_t k = pipe->least_chunk; k < PRICE_CHUNKS; k++) {
         pipe->first_ns[k] = pipe->begin_ns;
         pipe->each_ns[k] = pipe->launch_ns;
         for (size_t i = 0; i < part->hop_count; i++) {
-            double one_ns = queued_ns(part, i, k);
+            double one_ns = transfer_queued_ns(&part->hop[i], chunk_of(k));
             pipe->first_ns[k] += one_ns;
-            double each_ns = one_ns + chain_ns(part, i);
+            double each_ns = one_ns + chain_ns(&part->hop[i]);
             pipe->each_ns[k] = each_ns > pipe->each_ns[k] ? each_ns : pipe->each_ns[k];
         }
     }
@@ -140,10 +145,10 @@ static double part_time_ns(const struct price_pipe *pipe, double bytes, double b
                            double *ret_chunk)
 {
     double best_ns = pipe->begin_ns, all = fmax(bytes, pipe->least_bytes);
-    size_t best = PAIRS_CHUNKS;
+    size_t best = PRICE_CHUNKS;
     for (size_t i = 0; i < pipe->part->hop_count; i++)
-        best_ns += plan_move_queued_ns(&pipe->part->hop[i], all);
-    for (size_t k = pipe->least_chunk; k < PAIRS_CHUNKS && chunk_of(k) < all; k++) {
+        best_ns += transfer_queued_ns(&pipe->part->hop[i], all);
+    for (size_t k = pipe->least_chunk; k < PRICE_CHUNKS && chunk_of(k) < all; k++) {
         double time_ns =
             pipe->first_ns[k] + (all / chunk_of(k) - 1) * (pipe->each_ns[k] + behind_ns);
         if (time_ns < best_ns) {
@@ -151,8 +156,8 @@ static double part_time_ns(const struct price_pipe *pipe, double bytes, double b
             best = k;
         }
     }
-    *ret_chunk = best < PAIRS_CHUNKS ? chunk_of(best) : 0;
-    return best < PAIRS_CHUNKS ? best_ns - (all / chunk_of(best) - 1) * behind_ns : best_ns;
+    *ret_chunk = best < PRICE_CHUNKS ? chunk_of(best) : 0;
+    return best < PRICE_CHUNKS ? best_ns - (all / chunk_of(best) - 1) * behind_ns : best_ns;
 }
 
 /* ---- parts together ---- */
@@ -263,14 +268,14 @@ static double half_ns(const struct price_pipe *pipe, double bytes, double chunk,
     const struct route_part *part = pipe->part;
     double piece = chunk > 0 ? chunk : bytes, relative = 0, starts_ns = 0;
     for (size_t i = 0; i < part->hop_count; i++) {
-        const struct move *hop = &part->hop[i];
-        struct prediction queued = plan_move_queued(hop, piece);
-        bool is_late = i > 0 && (part->pair[i] == NULL || isnan(hop->t0_behind_ns));
+        const struct transfer *hop = &part->hop[i];
+        struct estimate queued = transfer_queued(hop, piece);
+        bool is_late = i > 0 && (hop->basis != BASIS_OWN || isnan(hop->t0_behind_ns));
         relative = queued.high_ns / queued.time_ns - 1 > relative || isnan(queued.high_ns)
                        ? queued.high_ns / queued.time_ns - 1
                        : relative;
-        starts_ns += plan_move_call_half_ns(hop, piece) +
-                     (is_late ? fmax(more_ns(part, i) - chain_ns(part, i), 0) : 0);
+        starts_ns += transfer_call_half_ns(hop, piece) +
+                     (is_late ? fmax(more_ns(part, i) - chain_ns(&part->hop[i]), 0) : 0);
     }
     return hypot(relative * time_ns, starts_ns);
 }
@@ -280,11 +285,11 @@ static bool is_at_least(const struct route_option *option, double bytes)
 {
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++) {
-            const struct move *hop = &option->part[p].hop[i];
-            bool counts_as_more = hop->rate != NULL && !route_is_direct(option);
-            if (plan_move_is_ceiling(hop) ||
+            const struct transfer *hop = &option->part[p].hop[i];
+            bool counts_as_more = hop->basis == BASIS_OWN && !route_is_direct(option);
+            if (transfer_is_ceiling(hop) ||
                 (!counts_as_more &&
-                 plan_move_lacks_start(hop, price_piece(&option->part[p], bytes))))
+                 transfer_lacks_start(hop, price_piece(&option->part[p], bytes))))
                 return true;
         }
     return false;
@@ -296,7 +301,7 @@ static bool shares_gpu(const struct route_option *option)
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++) {
             const struct route_part *part = &option->part[p];
-            if (part->hop[i].by == MOVE_KERNEL &&
+            if (part->hop[i].by == MECHANISM_KERNEL &&
                 (part->kernels_beside[i] > 0 ||
                  (!option->is_together && price_kernels(option, part->hop[i].driver) > 1)))
                 return true;
@@ -319,10 +324,9 @@ void price_option(struct route_option *option, double bytes)
         low_ns = fmax(low_ns, its_ns - half);
         high_ns = its_ns + half > high_ns || isnan(half) ? its_ns + half : high_ns;
     }
-    option->predicted =
-        (struct prediction){time_ns, low_ns * option->soonest, high_ns * option->latest};
+    option->predicted = estimate_of(time_ns, low_ns * option->soonest, high_ns * option->latest);
     if (route_is_direct(option))
-        option->predicted = plan_move_called(&option->part[0].hop[0], bytes);
+        option->predicted = transfer_called(&option->part[0].hop[0], bytes);
     option->is_at_least = is_at_least(option, bytes);
     if (isnan(option->predicted.high_ns) || !option->knows_both || option->is_at_least ||
         shares_gpu(option))

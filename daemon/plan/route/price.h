@@ -11,7 +11,9 @@
 #pragma once
 #include "plan/route/route.h"
 
-#define PRICE_LEAST_PART 65536 /* fewer bytes are not worth a part of their own */
+#define PRICE_CHUNK_LEAST 65536 /* pieces are powers of two from here on */
+#define PRICE_CHUNKS      15    /* up to 1 GiB */
+#define PRICE_LEAST_PART  65536 /* fewer bytes are not worth a part of their own */
 
 /* A part with all that does not depend on the bytes: the times of each size of piece. */
 struct price_pipe {
@@ -23,7 +25,7 @@ struct price_pipe {
     double end_ns;                 /* wait for its end, in a split */
     double late_ns;                /* later end, where nobody measured events */
     size_t least_chunk;            /* least piece with known times of all hops */
-    double first_ns[PAIRS_CHUNKS], each_ns[PAIRS_CHUNKS];
+    double first_ns[PRICE_CHUNKS], each_ns[PRICE_CHUNKS];
 };
 void price_begin(const struct route_part *part, bool is_direct, struct price_pipe *ret);
 
@@ -31,7 +33,7 @@ void price_begin(const struct route_part *part, bool is_direct, struct price_pip
 double price_time_ns(const struct price_pipe *const *pipe, size_t count, double bytes);
 
 /* Bytes per second that very many approach: of one hop, of a part, of an option. */
-double price_hop_rate(const struct move *hop);
+double price_hop_rate(const struct transfer *hop);
 double price_part_rate(const struct route_part *part);
 double price_rate(const struct route_option *option);
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 #include "node/gpu.h"
 #include "plan/route/contention.h"
 #include "plan/route/explain.h"
@@ -16,17 +16,17 @@ static enum berth_code not_measured(const struct route_work *work, struct berth_
     const struct graph *graph = work->graph;
     const place_id end[] = {work->request.from, work->request.to};
     const struct place *from = graph_place(graph, end[0]), *to = graph_place(graph, end[1]);
-    char why[MOVE_WHY_SIZE];
+    char why[MATRIX_WHY_SIZE];
     /* the numbers of a gpu's memory have the gpu's name, which the caller may not use */
     for (size_t i = 0; i < 2; i++) {
         place_id gpu = graph_place(graph, end[i])->kind == PLACE_NUMA
-                           ? plan_ends_gpu_of(graph, end[i])
+                           ? endpoints_gpu_of(graph, end[i])
                            : PLACE_NONE;
         if (gpu != PLACE_NONE && !allowed_has_gpu(work->request.allowed, gpu))
-            return plan_ends_check(work->snap, work->request.allowed, gpu, end[1 - i],
+            return endpoints_check(work->snap, work->request.allowed, gpu, end[1 - i],
                                    work->request.bytes, err);
     }
-    plan_move_why_not(work->snap, end[0], end[1], why);
+    matrix_why_not(work->snap, end[0], end[1], why);
     err_text(err, 0,
              metric_info(from->kind == to->kind ? METRIC_GPU_GPU_COPY_ENGINE
                                                 : METRIC_HOST_GPU_COPY_ENGINE)
@@ -44,7 +44,7 @@ static place_id resolved(struct route_work *work, place_id end, place_id other, 
 {
     const struct graph *graph = work->graph;
     bool is_numa = graph_place(graph, end)->kind == PLACE_NUMA;
-    place_id gpu = !is_known && is_numa ? plan_ends_gpu_of(graph, end) : PLACE_NONE;
+    place_id gpu = !is_known && is_numa ? endpoints_gpu_of(graph, end) : PLACE_NONE;
     if (is_numa && gpu_apu_at(graph, end) == other)
         reasons_add(&work->answer->warnings, REASON_NEED_NOT_MOVE,
                     SUBJECTS(graph_place(graph, end)->name, graph_place(graph, other)->name),
@@ -62,9 +62,11 @@ static place_id resolved(struct route_work *work, place_id end, place_id other, 
 static void resolve(struct route_work *work)
 {
     place_id from = work->request.from, to = work->request.to;
-    bool is_known =
-        work->pairs != NULL && (plan_pairs_find(work->pairs, from, to, MOVE_COPY_ENGINE) != NULL ||
-                                plan_pairs_find(work->pairs, from, to, MOVE_KERNEL) != NULL);
+    bool is_known = false;
+    for (int by = 0; by < MECHANISMS; by++) {
+        const struct matrix_item *item = matrix_find(work->matrix, from, to, (enum mechanism)by);
+        is_known = is_known || (item != NULL && item->alone.basis == BASIS_OWN);
+    }
     work->request.from = resolved(work, from, to, is_known);
     work->request.to = resolved(work, to, from, is_known);
 }
@@ -73,7 +75,7 @@ static enum berth_code fill(struct route_work *work, struct berth_err *err)
 {
     const struct route_request *request = &work->request;
     struct route_answer *answer = work->answer;
-    enum berth_code code = plan_ends_check(work->snap, request->allowed, request->from, request->to,
+    enum berth_code code = endpoints_check(work->snap, request->allowed, request->from, request->to,
                                            request->bytes, err);
     answer->option = code == BERTH_OK ? malloc(ROUTE_OPTIONS_MAX * sizeof *answer->option) : NULL;
     if (code == BERTH_OK && answer->option == NULL)
@@ -100,7 +102,7 @@ enum berth_code plan_route(const struct snapshot *snap, const struct route_reque
     struct route_work work;
     work.snap = snap; /* the concurrent transfers need not be anything yet */
     work.graph = snap->graph;
-    work.pairs = snap->derived.pairs;
+    work.matrix = snap->derived.matrix;
     work.request = *request;
     work.bytes = (double)request->bytes;
     work.answer = &answer;

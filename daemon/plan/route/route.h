@@ -18,7 +18,7 @@
 #include "base/request_limits.h"
 #include "cost/estimate.h"
 #include "cost/evidence.h"
-#include "cost/pairs.h"
+#include "cost/matrix.h"
 #include "node/allowed.h"
 #include "node/reasons.h"
 
@@ -48,9 +48,7 @@ struct route_request {
 
 /* Bytes that go from one end to the other by one mechanism, hop after hop. */
 struct route_part {
-    struct move hop[ROUTE_HOPS_MAX]; /* slowdown: by limits shared in this request */
-    /* of the snapshot; NULL: nothing is measured or published of the hop */
-    const struct pair *pair[ROUTE_HOPS_MAX];
+    struct transfer hop[ROUTE_HOPS_MAX]; /* slowdown: by limits shared in this request */
     size_t hop_count;
     bool in_one_piece;  /* the hops' runtimes do not see each other: the program waits between */
     double share;       /* of the bytes */
@@ -80,7 +78,7 @@ struct route_option {
     /* of an option faster than the first: the command that measures the missing numbers of it, or
      * of the first; "" none */
     char worth_measuring[ROUTE_COMMAND_SIZE];
-    struct prediction predicted;
+    struct estimate predicted;
     const char *shared;    /* of the snapshot: the limit that slows it; NULL none */
     bool is_shared_stated; /* no run shows the capacity of a limit that slows it */
     /* its end, relative to the time, where shares are unfair and the order is unknown */

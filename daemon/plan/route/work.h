@@ -5,10 +5,10 @@
 struct route_work {
     const struct snapshot *snap;
     const struct graph *graph;
-    const struct plan_pairs *pairs;
+    const struct matrix *matrix;
     struct route_request request; /* memory of a gpu that Linux shows as a NUMA node is the gpu */
     double bytes;
     bool is_nominal; /* nothing is measured or published of a direct path: links stand for it */
-    struct move concurrent[ROUTE_CONCURRENT_MAX];
+    struct transfer concurrent[ROUTE_CONCURRENT_MAX];
     struct route_answer *answer;
 };

@@ -263,7 +263,8 @@ static void kinds_that_were_not_measured_together_are_said(void **state)
     const struct load_flow both[] = {{4, NUMA(0), GB, 0}, {5, NUMA(0), GB, 0}};
     struct load_part parts[2];
     struct load_prediction whole = plan_load_predict(f.table, both, 2, f.scratch, parts);
-    assert_true(parts[0].move->by == MOVE_COPY_ENGINE && parts[1].move->by == MOVE_KERNEL);
+    assert_true(parts[0].transfer->by == MECHANISM_COPY_ENGINE &&
+                parts[1].transfer->by == MECHANISM_KERNEL);
     assert_within(whole.step.time_ns, 100e6, 1e-6);
     assert_true(whole.shared != NULL && whole.shared->is_nominal && !whole.is_measured &&
                 isnan(whole.step.low_ns));

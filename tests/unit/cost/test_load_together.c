@@ -215,7 +215,7 @@ static void how_it_is_shared_is_in_the_interval_where_it_is_not_known(void **sta
         make(&f, LOAD_COPY_ENGINE);
         const struct load_flow flows[] = {
             {0, NUMA(0), 3 * GB, 0}, {2, NUMA(0), GB, 0}, {4, NUMA(0), 2 * GB, 0}};
-        struct prediction step = predict(&f, flows, 3).step;
+        struct estimate step = predict(&f, flows, 3).step;
         assert_true(step.low_ns < step.time_ns && step.high_ns > step.time_ns);
         width[uneven] = step.high_ns / step.low_ns;
         end(&f);
@@ -236,7 +236,7 @@ static void the_last_of_many_is_later(void **state)
     make(&f, LOAD_COPY_ENGINE);
     const struct load_flow flows[] = {
         {0, NUMA(0), GB, 0}, {2, NUMA(1), GB, 0}, {4, NUMA(2), GB, 0}, {6, NUMA(3), GB, 0}};
-    struct prediction one = predict(&f, flows, 1).step, four = predict(&f, flows, 4).step;
+    struct estimate one = predict(&f, flows, 1).step, four = predict(&f, flows, 4).step;
     double wider = (four.high_ns - four.time_ns) / (one.high_ns - one.time_ns);
     assert_ms(four.time_ns, 50);
     assert_true(wider > 1.15 && wider < 1.3 && fabs(four.low_ns / one.low_ns - 1) < 1e-9);
@@ -268,7 +268,7 @@ static void calls_of_other_callers_are_in_the_upper_end(void **state)
     make(&f, LOAD_COPY_ENGINE);
     const struct load_flow flows[] = {
         {NUMA(0), 0, 4096, 0}, {NUMA(0), 2, 4096, 0}, {NUMA(0), 4, 4096, 0}, {NUMA(0), 6, 4096, 0}};
-    struct prediction one = predict(&f, flows, 1).step, four = predict(&f, flows, 4).step;
+    struct estimate one = predict(&f, flows, 1).step, four = predict(&f, flows, 4).step;
     assert_true(fabs(one.time_ns - four.time_ns) < 1);
     assert_true(one.high_ns - one.time_ns < 3000 && four.high_ns - four.time_ns > 30000 &&
                 four.high_ns - four.time_ns < 33000);

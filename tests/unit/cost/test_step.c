@@ -1,6 +1,7 @@
 #include "unit/node/built_nodes.h"
 
 #include "cost/derive.h"
+#include "cost/matrix.h"
 #include "cost/step.h"
 #include "discover/discover.h"
 #include "node/spread.h"
@@ -12,7 +13,7 @@
 struct fixture {
     struct graph *graph;
     struct snapshot *snap;
-    struct move move[4];
+    struct transfer transfer[4];
 };
 
 static place_id gpu(const struct fixture *f, int n) { return nodes_place(f->graph, PLACE_GPU, n); }
@@ -63,8 +64,9 @@ static struct fixture begin(void)
     together(sets, gpu(&f, 2), gpu(&f, 4), numa(&f, 0), 20);
     f.snap = nodes_snapshot_of(f.graph, values, sets);
     for (int i = 0; i < 4; i++)
-        assert_true(plan_move_find(f.snap, gpu(&f, (int[]){4, 5, 2, 6}[i]), numa(&f, 0),
-                                   MOVE_COPY_ENGINE, &f.move[i]));
+        f.transfer[i] = matrix_find(f.snap->derived.matrix, gpu(&f, (int[]){4, 5, 2, 6}[i]),
+                                    numa(&f, 0), MECHANISM_COPY_ENGINE)
+                            ->alone;
     return f;
 }
 
@@ -74,8 +76,8 @@ static void those_that_share_a_port_slow_each_other(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    struct step_flow flows[] = {{.move = &f.move[0], .bytes = 2 * GB},
-                                {.move = &f.move[2], .bytes = 2 * GB}};
+    struct step_flow flows[] = {{.transfer = &f.transfer[0], .bytes = 2 * GB},
+                                {.transfer = &f.transfer[2], .bytes = 2 * GB}};
     assert_int_equal(plan_step(f.snap, flows, 2, NULL), BERTH_OK);
     for (int i = 0; i < 2; i++) {
         assert_within(flows[i].time.time_ns, 100e6, 1e-6);
@@ -89,9 +91,9 @@ static void those_that_share_a_port_slow_each_other(void **state)
     }
     /* Both at 10 GB/s until the smaller ends, then the other alone; 10 us before gpu5's first byte
      * count at its end. */
-    struct step_flow port[] = {{.move = &f.move[0], .bytes = 2 * GB},
-                               {.move = &f.move[1], .bytes = GB},
-                               {.move = &f.move[2], .bytes = GB}};
+    struct step_flow port[] = {{.transfer = &f.transfer[0], .bytes = 2 * GB},
+                               {.transfer = &f.transfer[1], .bytes = GB},
+                               {.transfer = &f.transfer[2], .bytes = GB}};
     assert_int_equal(plan_step(f.snap, port, 3, NULL), BERTH_OK);
     assert_within(port[1].time.time_ns, 10e3 + 100e6, 1e-6);
     assert_within(port[0].time.time_ns, 100e6 + (2 * GB - GB) / 20, 1e-6);
@@ -110,8 +112,8 @@ static void one_that_begins_later_shares_what_is_left(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    struct step_flow port[] = {{.move = &f.move[0], .bytes = GB},
-                               {.move = &f.move[1], .bytes = GB, .begin_ns = 25e6}};
+    struct step_flow port[] = {{.transfer = &f.transfer[0], .bytes = GB},
+                               {.transfer = &f.transfer[1], .bytes = GB, .begin_ns = 25e6}};
     assert_int_equal(plan_step(f.snap, port, 2, NULL), BERTH_OK);
     assert_within(port[0].time.time_ns, 75e6, 1e-6);
     assert_within(port[1].time.time_ns, 10e3 + 75e6, 1e-6);
@@ -139,11 +141,13 @@ static void what_runs_show_goes_before_what_is_stated(void **state)
              gpu2 = nodes_place(found.graph, PLACE_GPU, 2),
              numa0 = nodes_place(found.graph, PLACE_NUMA, 0);
     const place_id ends[][2] = {{gpu2, gpu0}, {gpu2, numa0}, {numa0, gpu0}};
-    struct move move[3];
+    struct transfer transfer[3];
     struct step_flow flows[3];
     for (int i = 0; i < 3; i++) {
-        assert_true(plan_move_find(snap, ends[i][0], ends[i][1], MOVE_COPY_ENGINE, &move[i]));
-        flows[i] = (struct step_flow){.move = &move[i], .bytes = i == 0 ? 0.9 * GB : 0.1 * GB};
+        transfer[i] =
+            matrix_find(snap->derived.matrix, ends[i][0], ends[i][1], MECHANISM_COPY_ENGINE)->alone;
+        flows[i] =
+            (struct step_flow){.transfer = &transfer[i], .bytes = i == 0 ? 0.9 * GB : 0.1 * GB};
     }
     assert_int_equal(plan_step(snap, flows, 3, NULL), BERTH_OK);
     for (int i = 0; i < 3; i++)
@@ -155,14 +159,15 @@ static void what_runs_show_goes_before_what_is_stated(void **state)
 static void launching_is_half_of_what_a_call_costs_more(void **state)
 {
     (void)state;
-    struct move move = {.t0_queue_ns = 4000, .t0_call_ns = 10000, .bytes_per_s = GB, .slowdown = 1};
-    assert_within(plan_move_launch_ns(&move), 3000, 1e-6);
-    move.t0_call_ns = 20000;
-    assert_within(plan_move_launch_ns(&move), 4000, 1e-6);
-    move.t0_call_ns = NAN;
-    assert_within(plan_move_launch_ns(&move), 4000, 1e-6);
-    move.t0_queue_ns = NAN;
-    assert_within(plan_move_launch_ns(&move), 0, 1e-6);
+    struct transfer transfer = {
+        .t0_queue_ns = 4000, .t0_call_ns = 10000, .bytes_per_s = GB, .slowdown = 1};
+    assert_within(transfer_launch_ns(&transfer), 3000, 1e-6);
+    transfer.t0_call_ns = 20000;
+    assert_within(transfer_launch_ns(&transfer), 4000, 1e-6);
+    transfer.t0_call_ns = NAN;
+    assert_within(transfer_launch_ns(&transfer), 4000, 1e-6);
+    transfer.t0_queue_ns = NAN;
+    assert_within(transfer_launch_ns(&transfer), 0, 1e-6);
 }
 
 static void nothing_is_faster_than_alone(void **state)
@@ -174,15 +179,16 @@ static void nothing_is_faster_than_alone(void **state)
         size_t count = 0;
         for (int i = 0; i < 4; i++)
             if (mask & 1 << i)
-                flows[count++] = (struct step_flow){.move = &f.move[i], .bytes = (i + 1) * 1e7};
+                flows[count++] =
+                    (struct step_flow){.transfer = &f.transfer[i], .bytes = (i + 1) * 1e7};
         assert_int_equal(plan_step(f.snap, flows, count, NULL), BERTH_OK);
         for (size_t i = 0; i < count; i++)
             assert_true(flows[i].time.time_ns >=
-                        plan_move_queued(flows[i].move, flows[i].bytes).time_ns * (1 - 1e-12));
+                        transfer_queued(flows[i].transfer, flows[i].bytes).time_ns * (1 - 1e-12));
     }
-    struct step_flow large[] = {{.move = &f.move[0], .bytes = 0x1p62},
-                                {.move = &f.move[1], .bytes = 0x1p62},
-                                {.move = &f.move[2], .bytes = 0}};
+    struct step_flow large[] = {{.transfer = &f.transfer[0], .bytes = 0x1p62},
+                                {.transfer = &f.transfer[1], .bytes = 0x1p62},
+                                {.transfer = &f.transfer[2], .bytes = 0}};
     assert_int_equal(plan_step(f.snap, large, 3, NULL), BERTH_OK);
     assert_within(large[0].time.time_ns, 0x1p63 / 20, 1e-6);
     assert_within(large[2].time.time_ns, 0, 1e-6);

@@ -17,7 +17,7 @@
 
 #include "lib/berth.h"
 
-struct pair {
+struct matrix_item {
     struct berth *berth;
     int peer;
 };
@@ -25,7 +25,7 @@ struct pair {
 static int open_pair(void **state)
 {
     static const struct timeval patience = {.tv_sec = 5};
-    struct pair *pair = calloc(1, sizeof *pair);
+    struct matrix_item *pair = calloc(1, sizeof *pair);
     int fds[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     setsockopt(fds[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -39,7 +39,7 @@ static int open_pair(void **state)
 
 static int close_pair(void **state)
 {
-    struct pair *pair = *state;
+    struct matrix_item *pair = *state;
     berth_free(pair->berth);
     if (pair->peer >= 0)
         close(pair->peer);
@@ -47,13 +47,13 @@ static int close_pair(void **state)
     return 0;
 }
 
-static void say(struct pair *pair, const char *text)
+static void say(struct matrix_item *pair, const char *text)
 {
     assert_int_equal(write(pair->peer, text, strlen(text) + 1), strlen(text) + 1);
 }
 
 /* Expects the next text from the library, NUL included. */
-static void expect_sent(struct pair *pair, const char *text)
+static void expect_sent(struct matrix_item *pair, const char *text)
 {
     char got[1024] = {0};
     size_t used = 0;
@@ -64,7 +64,7 @@ static void expect_sent(struct pair *pair, const char *text)
 
 static void a_call_gives_the_parameters_as_they_were_written(void **state)
 {
-    struct pair *pair = *state;
+    struct matrix_item *pair = *state;
     char *reply;
     say(pair, "{ \"x\":[\"parameters\",{\"parameters\":3}], \"parameters\" : {\"pi\": 3.10, "
               "\"text\":\"a\\\"}b\"} }");
@@ -76,7 +76,7 @@ static void a_call_gives_the_parameters_as_they_were_written(void **state)
 
 static void absent_and_oddly_spelt_parameters(void **state)
 {
-    struct pair *pair = *state;
+    struct matrix_item *pair = *state;
     char *reply;
     say(pair, "{}");
     assert_int_equal(berth_call(pair->berth, "a.B", NULL, &reply), BERTH_DONE);
@@ -112,7 +112,7 @@ static void errors_have_a_code_a_name_and_one_line(void **state)
         {"{\"error\":\"io.berth.Health.Busy\",\"parameters\":{\"detail\":\"\\u001b[31m\\u009b\"}}",
          BERTH_ERROR_BUSY, "io.berth.Health.Busy", " [31m  "},
     };
-    struct pair *pair = *state;
+    struct matrix_item *pair = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char *reply = NULL;
         say(pair, rows[i].reply);
@@ -147,7 +147,7 @@ static void what_is_not_varlink_is_a_protocol_error(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         open_pair(state);
-        struct pair *pair = *state;
+        struct matrix_item *pair = *state;
         char *reply;
         say(pair, bad[i]);
         assert_int_equal(berth_call(pair->berth, "a.B", NULL, &reply), BERTH_ERROR_PROTOCOL);
@@ -160,7 +160,7 @@ static void what_is_not_varlink_is_a_protocol_error(void **state)
 
 static void bad_arguments_are_not_sent(void **state)
 {
-    struct pair *pair = *state;
+    struct matrix_item *pair = *state;
     char *reply;
     assert_int_equal(berth_call(pair->berth, "NoDot", NULL, &reply), BERTH_ERROR_BAD_ARGUMENT);
     assert_int_equal(berth_call(pair->berth, "a.B", "[1]", &reply), BERTH_ERROR_BAD_ARGUMENT);
@@ -175,7 +175,7 @@ static void bad_arguments_are_not_sent(void **state)
 
 static void a_timed_out_call_leaves_the_connection_good(void **state)
 {
-    struct pair *pair = *state;
+    struct matrix_item *pair = *state;
     char *reply;
     berth_set_timeout(pair->berth, 20);
     assert_int_equal(berth_call(pair->berth, "a.Slow", NULL, &reply), BERTH_ERROR_TIMED_OUT);
@@ -194,7 +194,7 @@ static void a_timed_out_call_leaves_the_connection_good(void **state)
 
 static void a_closed_connection_is_reported_after_its_last_words(void **state)
 {
-    struct pair *pair = *state;
+    struct matrix_item *pair = *state;
     char *reply;
     say(pair, "{\"parameters\":{\"last\":1}}");
     close(pair->peer);
@@ -226,7 +226,7 @@ static void hear(struct berth *berth, int status, const char *parameters, int co
 
 static void streams_and_pipelined_calls_keep_their_order(void **state)
 {
-    struct pair *pair = *state;
+    struct matrix_item *pair = *state;
     struct heard stream = {0}, single = {0};
     assert_int_equal(berth_call_async(pair->berth, "a.Watch", NULL, BERTH_MORE, hear, &stream),
                      BERTH_DONE);
@@ -250,7 +250,7 @@ static void streams_and_pipelined_calls_keep_their_order(void **state)
 
 static void a_blocking_call_behind_an_open_stream_is_refused_at_once(void **state)
 {
-    struct pair *pair = *state;
+    struct matrix_item *pair = *state;
     struct heard stream = {0};
     struct berth_health *health = NULL;
     char *reply = NULL;
@@ -275,7 +275,7 @@ static void a_blocking_call_behind_an_open_stream_is_refused_at_once(void **stat
 
 static void losing_the_connection_ends_every_call(void **state)
 {
-    struct pair *pair = *state;
+    struct matrix_item *pair = *state;
     struct heard stream = {0}, single = {0};
     berth_call_async(pair->berth, "a.Watch", NULL, BERTH_MORE, hear, &stream);
     berth_call_async(pair->berth, "a.Once", NULL, 0, hear, &single);
@@ -290,7 +290,7 @@ static void losing_the_connection_ends_every_call(void **state)
 static void *say_too_much(void *arg)
 {
     static char chunk[65536];
-    struct pair *pair = arg;
+    struct matrix_item *pair = arg;
     memset(chunk, ' ', sizeof chunk);
     for (int i = 0; i < 1100; i++)
         if (send(pair->peer, chunk, sizeof chunk, MSG_NOSIGNAL) < 0)
@@ -300,7 +300,7 @@ static void *say_too_much(void *arg)
 
 static void a_reply_over_64_mib_is_refused(void **state)
 {
-    struct pair *pair = *state;
+    struct matrix_item *pair = *state;
     pthread_t thread;
     char *reply;
     berth_set_timeout(pair->berth, -1);
@@ -313,7 +313,7 @@ static void a_reply_over_64_mib_is_refused(void **state)
 
 static void a_large_request_is_sent_in_pieces(void **state)
 {
-    struct pair *pair = *state;
+    struct matrix_item *pair = *state;
     struct heard single = {0};
     size_t size = 4 << 20, seen = 0;
     char *parameters = malloc(size + 32), piece[65536];

@@ -17,35 +17,35 @@
 #include "lib/berth.h"
 #include "lib/lib.h"
 
-struct pair {
+struct matrix_item {
     struct berth *berth;
     int peer;
 };
 
-static struct pair open_pair(void)
+static struct matrix_item open_pair(void)
 {
     static const struct timeval patience = {.tv_sec = 5};
     int fds[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     setsockopt(fds[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    struct pair pair = {.berth = berth_new(), .peer = fds[1]};
+    struct matrix_item pair = {.berth = berth_new(), .peer = fds[1]};
     assert_int_equal(berth_connect_fd(pair.berth, fds[0]), BERTH_DONE);
     return pair;
 }
 
-static void close_pair(struct pair *pair)
+static void close_pair(struct matrix_item *pair)
 {
     berth_free(pair->berth);
     close(pair->peer);
 }
 
-static void say(struct pair *pair, const char *parameters)
+static void say(struct matrix_item *pair, const char *parameters)
 {
     dprintf(pair->peer, "{\"parameters\":%s}", parameters);
     assert_int_equal(write(pair->peer, "", 1), 1);
 }
 
-static void expect_parameters(struct pair *pair, const char *method, const char *expected)
+static void expect_parameters(struct matrix_item *pair, const char *method, const char *expected)
 {
     char got[2048] = {0};
     for (size_t used = 0;
@@ -77,7 +77,7 @@ static const char binding_reply[] =
 static void bind_sends_what_is_set_and_reads_everything(void **state)
 {
     (void)state;
-    struct pair pair = open_pair();
+    struct matrix_item pair = open_pair();
     struct berth_bind_request request;
     struct berth_binding *binding;
     static const int ranks[] = {4, 5};
@@ -161,7 +161,7 @@ static void a_job_plans_under_its_own_key(void **state)
     };
     const struct berth_allowed allowed = {.cpus = "0"};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct pair pair = open_pair();
+        struct matrix_item pair = open_pair();
         struct berth_bind_request request;
         struct berth_binding *binding;
         char expected[200];
@@ -191,7 +191,7 @@ static void a_job_plans_under_its_own_key(void **state)
 static void a_reply_with_any_member_broken_is_survived(void **state)
 {
     (void)state;
-    struct pair pair = open_pair();
+    struct matrix_item pair = open_pair();
     struct berth_bind_request request;
     berth_bind_request_init(&request);
     request.tasks = 1;
@@ -233,7 +233,7 @@ static void a_reply_with_any_member_broken_is_survived(void **state)
 static void allocate(void **state)
 {
     (void)state;
-    struct pair pair = open_pair();
+    struct matrix_item pair = open_pair();
     struct berth_allocate_request request;
     struct berth_allocation *allocation;
     static const struct berth_access accesses[] = {
@@ -267,7 +267,7 @@ static void allocate(void **state)
 static void check_and_matrix(void **state)
 {
     (void)state;
-    struct pair pair = open_pair();
+    struct matrix_item pair = open_pair();
     struct berth_health *health;
     static const char *const places[] = {"gpu0"};
     say(&pair, "{\"verdict\":\"degraded\",\"drain\":false,\"reason\":\"slow\",\"findings\":[{"
@@ -323,7 +323,7 @@ static void texts_are_utf8(void **state)
 static void allowed_follows_this_thread(void **state)
 {
     (void)state;
-    struct pair pair = open_pair();
+    struct matrix_item pair = open_pair();
     cpu_set_t before, one;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
     int cpu = 0;

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 #include "discover/discover.h"
 #include "node/link_path.h"
 
@@ -72,10 +72,10 @@ static void links_that_are_down_or_lead_through_the_host_are_the_last_choice(voi
     assert_non_null(paths);
     assert_way(graph, paths, "gpu0", "gpu1", 50, false, "gpu0 gpu1"); /* not over the wider host */
     assert_way(graph, paths, "gpu1", "gpu2", 60, false, "gpu1 numa0 gpu2");
-    char down[2][PLAN_ENDS_DOWN_SIZE], back[2][PLAN_ENDS_DOWN_SIZE];
-    assert_int_equal(plan_ends_down_between(graph, gpu[0], gpu[1], down), 0);
-    assert_int_equal(plan_ends_down_between(graph, gpu[2], gpu[1], down), 1);
-    assert_int_equal(plan_ends_down_between(graph, gpu[1], gpu[2], back), 1);
+    char down[2][ENDPOINTS_DOWN_SIZE], back[2][ENDPOINTS_DOWN_SIZE];
+    assert_int_equal(endpoints_down_between(graph, gpu[0], gpu[1], down), 0);
+    assert_int_equal(endpoints_down_between(graph, gpu[2], gpu[1], down), 1);
+    assert_int_equal(endpoints_down_between(graph, gpu[1], gpu[2], back), 1);
     assert_string_equal(down[0], "the link between gpu1 and gpu2 is down");
     assert_string_equal(back[0], down[0]);
     assert_way(graph, paths, "gpu2", "numa0", 60, false, "gpu2 numa0");
@@ -91,7 +91,7 @@ static void a_gpus_links_to_switches_that_are_down_are_named(void **state)
     (void)state;
     struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, 1});
     place_id numa = nodes_place(graph, PLACE_NUMA, 0), gpu[3], nvswitch[2];
-    char down[2][PLAN_ENDS_DOWN_SIZE];
+    char down[2][ENDPOINTS_DOWN_SIZE];
     for (int g = 0; g < 3; g++)
         gpu[g] = nodes_add(graph, PLACE_GPU, g, numa, numa, NULL);
     for (int s = 0; s < 2; s++)
@@ -101,18 +101,18 @@ static void a_gpus_links_to_switches_that_are_down_are_named(void **state)
     for (int s = 0; s < 2; s++)
         nodes_join(graph, gpu[2], nvswitch[s], LINK_NVLINK, 450 * 1e9)->state = LINK_DOWN;
     nodes_finish(graph);
-    assert_int_equal(plan_ends_down_between(graph, gpu[0], gpu[1], down), 1);
+    assert_int_equal(endpoints_down_between(graph, gpu[0], gpu[1], down), 1);
     assert_string_equal(down[0], "the link between gpu1 and switch0 is down");
-    assert_int_equal(plan_ends_down_between(graph, gpu[2], gpu[0], down), 1);
+    assert_int_equal(endpoints_down_between(graph, gpu[2], gpu[0], down), 1);
     assert_string_equal(down[0], "all 2 links of gpu2 to switches are down");
-    assert_int_equal(plan_ends_down_between(graph, gpu[2], gpu[1], down), 2); /* both ends' */
+    assert_int_equal(endpoints_down_between(graph, gpu[2], gpu[1], down), 2); /* both ends' */
     assert_string_equal(down[0], "the link between gpu1 and switch0 is down");
     assert_string_equal(down[1], "all 2 links of gpu2 to switches are down");
-    assert_int_equal(plan_ends_down_between(graph, gpu[0], numa, down), 0);
-    assert_true(plan_ends_is_off_switches(graph, gpu[1]) &&
-                plan_ends_is_off_switches(graph, gpu[2]));
-    assert_false(plan_ends_is_off_switches(graph, gpu[0]) ||
-                 plan_ends_is_off_switches(graph, numa));
+    assert_int_equal(endpoints_down_between(graph, gpu[0], numa, down), 0);
+    assert_true(endpoints_is_off_switches(graph, gpu[1]) &&
+                endpoints_is_off_switches(graph, gpu[2]));
+    assert_false(endpoints_is_off_switches(graph, gpu[0]) ||
+                 endpoints_is_off_switches(graph, numa));
     graph_unref(graph);
 }
 

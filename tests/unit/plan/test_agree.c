@@ -1,5 +1,5 @@
 /* Bind, Allocate and Route price the same transfer equally, also with few measurements: one rule
- * chooses the substitute (plan_pairs_move). */
+ * chooses the substitute (cost/matrix.h). */
 #include "node/allowed.h"
 #include "node/locality.h"
 #include "unit/plan/route/route_nodes.h"
@@ -182,7 +182,7 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
     published(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 1), gpu(&f, 0), 50);
     double time_ns = route_ns(&f, gpu(&f, 0), gpu(&f, 1), false);
     assert_within(time_ns, 64 * MIB / 50.0, 1e-9);
-    assert_int_equal(f.answer.option[0].part[0].hop[0].by, MOVE_COPY_ENGINE);
+    assert_int_equal(f.answer.option[0].part[0].hop[0].by, MECHANISM_COPY_ENGINE);
     /* A kernel stands behind it, with three quarters of what its links are said to carry, and the
      * command that measures it. */
     assert_int_equal(f.answer.count, 2);
@@ -201,7 +201,7 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
                                                     .overlap = true}),
                      BERTH_OK);
     assert_int_equal(f.answer.count, 1);
-    assert_int_equal(f.answer.option[0].part[0].hop[0].by, MOVE_COPY_ENGINE);
+    assert_int_equal(f.answer.option[0].part[0].hop[0].by, MECHANISM_COPY_ENGINE);
     /* What moves concurrent goes that way, too. */
     struct route_transfer other = {gpu(&f, 1), gpu(&f, 0), 64 * MIB};
     assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0),
@@ -248,9 +248,9 @@ static void links_never_lead_before_what_was_measured(void **state)
     rate(&f, METRIC_GPU_GPU_COPY_ENGINE, gpu(&f, 1), gpu(&f, 0), "", 50);
     double time_ns = route_ns(&f, gpu(&f, 0), gpu(&f, 1), false);
     assert_within(time_ns, 64 * MIB / 50.0, 1e-9);
-    assert_int_equal(f.answer.option[0].part[0].hop[0].by, MOVE_COPY_ENGINE);
+    assert_int_equal(f.answer.option[0].part[0].hop[0].by, MECHANISM_COPY_ENGINE);
     assert_int_equal(f.answer.count, 2); /* it is there, behind it */
-    assert_int_equal(f.answer.option[1].part[0].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(f.answer.option[1].part[0].hop[0].by, MECHANISM_KERNEL);
     assert_true(told(&f.answer.reasons, REASON_NOT_MEASURED_TOGETHER) == 1);
     assert_int_equal(f.answer.crossover_count, 0);
     assert_within(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);

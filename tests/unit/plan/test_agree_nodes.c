@@ -21,7 +21,7 @@ static const char *const nodes[] = {
 
 /* Directly and by that mechanism, or by links alone, which are as wide for both; NAN Route has no
  * such. */
-static double route_ns(struct fixture *f, place_id from, place_id to, enum move_by by, bool both)
+static double route_ns(struct fixture *f, place_id from, place_id to, enum mechanism by, bool both)
 {
     if (ask(f, (struct route_request){.from = from, .to = to, .bytes = BYTES, .both = both}) !=
         BERTH_OK)
@@ -30,15 +30,14 @@ static double route_ns(struct fixture *f, place_id from, place_id to, enum move_
         const struct route_option *option = &f->answer.option[i];
         if (route_is_direct(option) &&
             (option->part[0].hop[0].by == by ||
-             (f->answer.count == 1 && option->part[0].hop[0].rate == NULL &&
-              option->part[0].hop[0].most == NULL)))
+             (f->answer.count == 1 && option->part[0].hop[0].value == NULL)))
             return option->predicted.time_ns;
     }
     return NAN;
 }
 
 /* Until both directions have ended, which are begun at once. */
-static double both_ns(struct fixture *f, place_id a, place_id b, enum move_by by)
+static double both_ns(struct fixture *f, place_id a, place_id b, enum mechanism by)
 {
     double there_ns = route_ns(f, a, b, by, true), back_ns = route_ns(f, b, a, by, true);
     return isnan(there_ns) || isnan(back_ns) ? NAN : fmax(there_ns, back_ns);
@@ -142,11 +141,11 @@ static void bind_and_route(void **state)
                 struct traffic_request host = {.tasks = 1, .bytes = -1, .host_bytes = BYTES};
                 if (graph_place(f.graph, m)->cpus != NULL &&
                     !cpuset_is_empty(graph_place(f.graph, m)->cpus))
-                    compare(
-                        &tally, nodes[n], "with the host", &f, m, a,
-                        bind_ns(&f, host, LOAD_COPY_ENGINE, &a, m),
-                        fmin(both_ns(&f, m, a, MOVE_COPY_ENGINE), both_ns(&f, m, a, MOVE_KERNEL)),
-                        AT_ONCE);
+                    compare(&tally, nodes[n], "with the host", &f, m, a,
+                            bind_ns(&f, host, LOAD_COPY_ENGINE, &a, m),
+                            fmin(both_ns(&f, m, a, MECHANISM_COPY_ENGINE),
+                                 both_ns(&f, m, a, MECHANISM_KERNEL)),
+                            AT_ONCE);
             }
             for (place_id b = graph_next(f.graph, PLACE_GPU, a + 1); b != PLACE_NONE;
                  b = graph_next(f.graph, PLACE_GPU, b + 1))
@@ -154,10 +153,10 @@ static void bind_and_route(void **state)
                     struct traffic_request peers = {
                         .tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = BYTES};
                     double step_ns =
-                        bind_ns(&f, peers, by == MOVE_KERNEL ? LOAD_KERNEL : LOAD_COPY_ENGINE,
+                        bind_ns(&f, peers, by == MECHANISM_KERNEL ? LOAD_KERNEL : LOAD_COPY_ENGINE,
                                 (place_id[]){a, b}, locality_numa(f.graph, a));
-                    compare(&tally, nodes[n], by == MOVE_KERNEL ? "peers, by kernel" : "peers", &f,
-                            a, b, step_ns, both_ns(&f, a, b, (enum move_by)by), AT_ONCE);
+                    compare(&tally, nodes[n], by == MECHANISM_KERNEL ? "peers, by kernel" : "peers",
+                            &f, a, b, step_ns, both_ns(&f, a, b, (enum mechanism)by), AT_ONCE);
                 }
         }
         end(&f);
@@ -177,15 +176,16 @@ static void allocate_and_route(void **state)
             for (int writes = 0; writes < 2; writes++) {
                 for (place_id m = graph_next(f.graph, PLACE_NUMA, 0); m != PLACE_NONE;
                      m = graph_next(f.graph, PLACE_NUMA, m + 1)) {
-                    double route = route_ns(&f, writes ? g : m, writes ? m : g, MOVE_KERNEL, false);
+                    double route =
+                        route_ns(&f, writes ? g : m, writes ? m : g, MECHANISM_KERNEL, false);
                     compare(&tally, nodes[n], writes ? "written" : "read", &f, m, g,
                             alloc_ns(&f, g, m, MEMKIND_PINNED, writes), route, NEAR);
                 }
                 for (place_id p = graph_next(f.graph, PLACE_GPU, 0); p != PLACE_NONE;
                      p = graph_next(f.graph, PLACE_GPU, p + 1)) {
-                    double route =
-                        p != g ? route_ns(&f, writes ? g : p, writes ? p : g, MOVE_KERNEL, false)
-                               : NAN;
+                    double route = p != g ? route_ns(&f, writes ? g : p, writes ? p : g,
+                                                     MECHANISM_KERNEL, false)
+                                          : NAN;
                     compare(&tally, nodes[n], writes ? "peer written" : "peer read", &f, p, g,
                             alloc_ns(&f, g, p, MEMKIND_DEVICE, writes), route, NEAR);
                 }

@@ -2,7 +2,7 @@
  * never first. */
 #include "unit/plan/route/route_nodes.h"
 
-#include "cost/published_bound.h"
+#include "cost/matrix.h"
 #include "plan/route/price.h"
 
 static void asked(struct fixture *f, struct route_request request)
@@ -11,7 +11,7 @@ static void asked(struct fixture *f, struct route_request request)
 }
 
 /* The option of so many ways, of which the last leads through that place; PLACE_NONE: directly. */
-static const struct route_option *option(const struct fixture *f, size_t ways, enum move_by by,
+static const struct route_option *option(const struct fixture *f, size_t ways, enum mechanism by,
                                          place_id via)
 {
     for (size_t i = 0; i < f->answer.count; i++) {
@@ -39,8 +39,8 @@ static void kernels_hops_keep_to_what_both_directions_get(void **state)
                                              .both = true});
             for (size_t i = 0; i < f.answer.count; i++) {
                 const struct route_part *way = &f.answer.option[i].part[0];
-                const struct move *last = &way->hop[way->hop_count - 1];
-                const struct value *bound = published_bound_together(f.snap, last);
+                const struct transfer *last = &way->hop[way->hop_count - 1];
+                const struct value *bound = matrix_published_both(f.snap, last);
                 if (way->hop_count == 1 || bound == NULL)
                     continue;
                 assert_true(2 * last->bytes_per_s / last->slowdown <= bound->value * 1.001);
@@ -61,16 +61,16 @@ static void four_gh200_have_three_ways_beside_the_direct_one(void **state)
     double bytes = 1024.0 * MIB, piece = 16.0 * MIB;
     asked(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
     const struct route_option *first = &f.answer.option[0];
-    assert_true(route_is_direct(first) && first->part[0].hop[0].by == MOVE_COPY_ENGINE &&
+    assert_true(route_is_direct(first) && first->part[0].hop[0].by == MECHANISM_COPY_ENGINE &&
                 first->is_at_least && first->predicted.low_ns == first->predicted.time_ns &&
                 isnan(first->predicted.high_ns));
     assert_within(first->predicted.time_ns, bytes / (0.83 * 150), 1e-6);
-    assert_within(option(&f, 1, MOVE_COPY_ENGINE, gpu(&f, 2))->predicted.time_ns,
+    assert_within(option(&f, 1, MECHANISM_COPY_ENGINE, gpu(&f, 2))->predicted.time_ns,
                   (bytes + piece) / (0.83 * 150), 1e-6);
     /* what is published as a bound of a kernel's accesses */
-    assert_within(option(&f, 1, MOVE_KERNEL, gpu(&f, 2))->predicted.time_ns, (bytes + piece) / 90,
-                  1e-6);
-    assert_within(option(&f, 1, MOVE_COPY_ENGINE, numa(&f, 1))->predicted.time_ns, bytes / 100,
+    assert_within(option(&f, 1, MECHANISM_KERNEL, gpu(&f, 2))->predicted.time_ns,
+                  (bytes + piece) / 90, 1e-6);
+    assert_within(option(&f, 1, MECHANISM_COPY_ENGINE, numa(&f, 1))->predicted.time_ns, bytes / 100,
                   0.05);
     const struct route_option *split = NULL;
     for (size_t i = 0; i < f.answer.count; i++)
@@ -132,7 +132,7 @@ static void without_kernels_and_without_what_is_not_allowed(void **state)
                   .from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .overlap = true});
     for (size_t i = 0; i < f.answer.count; i++)
         for (size_t w = 0; w < f.answer.option[i].part_count; w++)
-            assert_true(f.answer.option[i].part[w].hop[0].by == MOVE_COPY_ENGINE);
+            assert_true(f.answer.option[i].part[w].hop[0].by == MECHANISM_COPY_ENGINE);
     assert_true(f.answer.count > 2);
     f.allowed.gpus = calloc(f.graph->place_count, sizeof *f.allowed.gpus);
     f.allowed.memory = calloc(f.graph->place_count, sizeof *f.allowed.memory);
@@ -143,7 +143,7 @@ static void without_kernels_and_without_what_is_not_allowed(void **state)
         for (size_t w = 0; w < f.answer.option[i].part_count; w++)
             assert_true(f.answer.option[i].part[w].hop_count == 1 ||
                         f.answer.option[i].part[w].hop[1].from == gpu(&f, 3));
-    assert_int_equal(option(&f, 2, MOVE_COPY_ENGINE, gpu(&f, 3))->part_count, 2);
+    assert_int_equal(option(&f, 2, MECHANISM_COPY_ENGINE, gpu(&f, 3))->part_count, 2);
     f.allowed.gpus[gpu(&f, 3)] = false;
     asked(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
     assert_int_equal(f.answer.count, 2);
@@ -159,22 +159,22 @@ static void mi300a_has_ways_through_the_others_and_none_within_one_memory(void *
     struct fixture f = on("tests/nodes/mi300a");
     double bytes = 1024.0 * MIB;
     asked(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
-    const struct route_option *split = option(&f, 3, MOVE_COPY_ENGINE, gpu(&f, 3));
+    const struct route_option *split = option(&f, 3, MECHANISM_COPY_ENGINE, gpu(&f, 3));
     assert_true(split->predicted.time_ns > bytes / 288 &&
                 split->predicted.time_ns < 1.06 * bytes / 288);
     assert_within(f.answer.option[0].predicted.time_ns, bytes / 96, 1e-6);
     for (int back = 0; back < 2; back++) {
         place_id from = back ? gpu(&f, 0) : numa(&f, 0), to = back ? numa(&f, 0) : gpu(&f, 0);
         asked(&f, of(from, to, 1024 * MIB));
-        const struct route_option *kernel = option(&f, 1, MOVE_KERNEL, PLACE_NONE);
+        const struct route_option *kernel = option(&f, 1, MECHANISM_KERNEL, PLACE_NONE);
         assert_ptr_equal(kernel, &f.answer.option[0]);
         assert_within(kernel->predicted.time_ns, bytes / (5300.0 / 2), 1e-6);
-        assert_true(plan_move_is_own(&kernel->part[0].hop[0]) && kernel->why_count == 1);
+        assert_true(kernel->part[0].hop[0].basis == BASIS_MEMORY && kernel->why_count == 1);
         assert_true(lines_with(&f.answer.reasons, "half of the rate of that memory") &&
                     told(&f.answer.reasons, REASON_NO_OTHER_PATH));
         asked(&f,
               (struct route_request){.from = from, .to = to, .bytes = 1024 * MIB, .both = true});
-        assert_within(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns,
+        assert_within(option(&f, 1, MECHANISM_KERNEL, PLACE_NONE)->predicted.time_ns,
                       2 * bytes / (5300.0 / 2), 1e-6);
     }
     end(&f);
@@ -213,7 +213,7 @@ static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
         graph_unref(found.graph);
         asked(&f, of(numa(&f, 0), gpu(&f, 0), 1024 * MIB));
         const struct route_option *best = &f.answer.option[0],
-                                  *kernel = option(&f, 1, MOVE_KERNEL, PLACE_NONE);
+                                  *kernel = option(&f, 1, MECHANISM_KERNEL, PLACE_NONE);
         if (measured == 2) {
             assert_ptr_equal(best, kernel);
             assert_within(best->predicted.time_ns, 1024 * MIB / 1800.0, 1e-6);
@@ -221,7 +221,7 @@ static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
                         f.answer.evidence.item[best->why]->metric == METRIC_GPU_STREAM);
             assert_true(lines_with(&f.answer.reasons, "half of the rate of that memory"));
         } else if (measured == 1) {
-            assert_true(!plan_move_is_own(&kernel->part[0].hop[0]) &&
+            assert_true(kernel->part[0].hop[0].basis != BASIS_MEMORY &&
                         kernel->predicted.time_ns > 1024 * MIB / 1000.0);
         } else {
             assert_ptr_equal(best, kernel);
@@ -233,7 +233,7 @@ static void what_tells_of_one_memory_has_a_copy_get_half_of_that(void **state)
             asked(&f,
                   (struct route_request){
                       .from = numa(&f, 0), .to = gpu(&f, 0), .bytes = 1024 * MIB, .both = true});
-            assert_within(option(&f, 1, MOVE_KERNEL, PLACE_NONE)->predicted.time_ns,
+            assert_within(option(&f, 1, MECHANISM_KERNEL, PLACE_NONE)->predicted.time_ns,
                           2 * 1024 * MIB / 2000.0, 1e-6);
         }
         end(&f);

@@ -36,7 +36,8 @@ static void four_h200_take_host_copies_over_all_their_ports(void **state)
             for (size_t i = 0; i < best->part[w].hop_count; i++)
                 for (size_t v = 0; v < w; v++)
                     for (size_t j = 0; j < best->part[v].hop_count; j++)
-                        assert_ptr_not_equal(best->part[w].pair[i], best->part[v].pair[j]);
+                        assert_true(best->part[w].hop[i].from != best->part[v].hop[j].from ||
+                                    best->part[w].hop[i].to != best->part[v].hop[j].to);
         best = best_of(&f, from, to, 16 * MIB, false);
         assert_true(best->part_count >= 3 && best->predicted.time_ns > fastest_ns / 16 &&
                     best->predicted.time_ns < 0.6 * direct_ns / 16);
@@ -182,10 +183,10 @@ static void nominal_links_are_never_better_than_what_is_known_at_their_ends(void
         for (int n = 0; n < 4; n++) {
             const struct route_option *best = best_of(&f, numa(&f, n), gpu(&f, g), 64 * MIB, false);
             least_ns = fmin(least_ns, best->predicted.time_ns);
-            if (best->part[0].hop[0].rate != NULL)
+            if (best->part[0].hop[0].basis == BASIS_OWN)
                 known_ns = fmin(known_ns, best->predicted.time_ns);
             else
-                assert_true(best->part[0].hop[0].most != NULL && best->why_count == 1 &&
+                assert_true(best->part[0].hop[0].value != NULL && best->why_count == 1 &&
                             lines_with(&f.answer.reasons, "the highest rate at either end"));
         }
         assert_within(least_ns, known_ns, 1e-9);
@@ -203,7 +204,7 @@ static void what_cores_get_between_packages_stands_for_that_link(void **state)
         const struct route_option *best = best_of(&f, back ? gpu(&f, 1) : numa(&f, 0),
                                                   back ? numa(&f, 0) : gpu(&f, 1), 64 * MIB, false);
         assert_within(best->predicted.time_ns, 64 * MIB / 100.0, 1e-9);
-        const struct value *most = best->part[0].hop[0].most;
+        const struct value *most = best->part[0].hop[0].value;
         assert_true(most != NULL && most->metric == METRIC_MEMORY_BANDWIDTH &&
                     best->why_count == 1 && isnan(best->predicted.high_ns));
         assert_true(graph_place(f.graph, most->from)->kind == PLACE_NUMA &&
@@ -253,8 +254,8 @@ static void a_set_of_both_directions_says_what_they_get(void **state)
         (void)best_of(&f, back ? gpu(&f, 0) : numa(&f, 0), back ? numa(&f, 0) : gpu(&f, 0),
                       256 * MIB, true);
         const struct route_option *kernel =
-            &f.answer.option[f.answer.option[0].part[0].hop[0].by == MOVE_KERNEL ? 0 : 1];
-        assert_true(route_is_direct(kernel) && kernel->part[0].hop[0].by == MOVE_KERNEL &&
+            &f.answer.option[f.answer.option[0].part[0].hop[0].by == MECHANISM_KERNEL ? 0 : 1];
+        assert_true(route_is_direct(kernel) && kernel->part[0].hop[0].by == MECHANISM_KERNEL &&
                     kernel->part[0].hop[0].both_set != NULL && kernel->predicted.low_ns > 0);
         assert_within(kernel->predicted.time_ns, 256 * MIB / 39.8, 0.01);
         assert_true(!told(&f.answer.warnings, REASON_BOTH_NOT_MEASURED));
@@ -423,7 +424,7 @@ static void overlap_says_what_a_kernel_would_get_by_its_links(void **state)
                     best->why + best->why_count == f.answer.evidence.count);
         for (size_t i = 0; i < f.answer.count; i++)
             for (size_t w = 0; w < f.answer.option[i].part_count; w++)
-                assert_int_equal(f.answer.option[i].part[w].hop[0].by, MOVE_COPY_ENGINE);
+                assert_int_equal(f.answer.option[i].part[w].hop[0].by, MECHANISM_COPY_ENGINE);
     }
     end(&f);
 }

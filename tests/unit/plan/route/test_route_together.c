@@ -67,8 +67,8 @@ static void kernels_of_a_split_share_a_gpu(void **state)
     kernels_together(&f);
     const struct route_option *best = first(&f, of(gpu(&f, 0), gpu(&f, 1), 1024 * MIB));
     assert_int_equal(best->part_count, 2);
-    assert_int_equal(best->part[0].hop[0].by, MOVE_KERNEL);
-    assert_int_equal(best->part[1].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(best->part[0].hop[0].by, MECHANISM_KERNEL);
+    assert_int_equal(best->part[1].hop[0].by, MECHANISM_KERNEL);
     assert_int_equal(price_kernels(best, gpu(&f, 0)), 2);
     assert_int_equal(price_kernels(best, gpu(&f, 4)), 1);
     assert_within(best->predicted.time_ns, 1024 * MIB / 180.0, 0.06); /* pieces on their way */
@@ -98,8 +98,8 @@ static void kernels_have_ways_of_their_own_in_both_directions(void **state)
         first(&f, (struct route_request){
                       .from = gpu(&f, 0), .to = gpu(&f, 1), .bytes = 1024 * MIB, .both = true});
     assert_int_equal(best->part_count, 2);
-    assert_int_equal(best->part[0].hop[0].by, MOVE_KERNEL);
-    assert_int_equal(best->part[1].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(best->part[0].hop[0].by, MECHANISM_KERNEL);
+    assert_int_equal(best->part[1].hop[0].by, MECHANISM_KERNEL);
     assert_within(best->predicted.time_ns, 1024 * MIB / 180.0, 0.06);
     assert_true(!best->knows_both && isnan(best->predicted.high_ns));
     const struct route_option *engines = first(&f, (struct route_request){.from = gpu(&f, 0),
@@ -132,8 +132,8 @@ static void a_kernel_that_moves_concurrent_counts_with_those_of_a_split(void **s
     request.concurrent = others;
     request.concurrent_count = 1;
     const struct route_option *best = first(&f, request);
-    assert_true(best->part_count == 2 && best->part[0].hop[0].by == MOVE_KERNEL &&
-                best->part[1].hop[0].by == MOVE_KERNEL);
+    assert_true(best->part_count == 2 && best->part[0].hop[0].by == MECHANISM_KERNEL &&
+                best->part[1].hop[0].by == MECHANISM_KERNEL);
     assert_within(best->predicted.time_ns, alone_ns, 1e-9);
     assert_true(!isnan(alone_high_ns) && isnan(best->predicted.high_ns)); /* never measured */
     assert_true(lines_with(&f.answer.reasons, "3 kernels of gpu0 copy at the same time"));
@@ -145,7 +145,7 @@ static void a_kernel_that_moves_concurrent_counts_with_those_of_a_split(void **s
     request.concurrent_count = 3;
     best = first(&f, request);
     for (size_t w = 1; w < best->part_count; w++)
-        assert_int_equal(best->part[w].hop[0].by, MOVE_COPY_ENGINE);
+        assert_int_equal(best->part[w].hop[0].by, MECHANISM_COPY_ENGINE);
     end(&f);
 }
 
@@ -429,11 +429,11 @@ static void kernels_on_one_gpu_share_it(void **state)
                                       {gpu(&f, 0), gpu(&f, 4), 256 * MIB}};
     double alone_ns = first(&f, request)->predicted.time_ns,
            alone_high_ns = f.answer.option[0].predicted.high_ns;
-    assert_int_equal(f.answer.option[0].part[0].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(f.answer.option[0].part[0].hop[0].by, MECHANISM_KERNEL);
     request.concurrent = others;
     request.concurrent_count = 1;
     const struct route_option *best = first(&f, request);
-    assert_int_equal(best->part[0].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(best->part[0].hop[0].by, MECHANISM_KERNEL);
     assert_within(best->predicted.time_ns, alone_ns, 1e-9);
     assert_true(!isnan(alone_high_ns) && isnan(best->predicted.high_ns)); /* never measured */
     assert_null(best->shared);
@@ -461,7 +461,7 @@ static void the_interval_of_a_call_has_what_calls_differ_by(void **state)
         transfer_overhead_axes(METRIC_GPU_GPU_COPY_ENGINE, "", TRANSFER_CALL, axes, sizeof axes);
         nodes_value(f.values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, gpu(&f, 0), gpu(&f, 1),
                     axes, 10000, i == 0 ? NAN : 9000, i == 0 ? NAN : 11000);
-        const struct prediction *time = &first(&f, of(gpu(&f, 0), gpu(&f, 1), 4096))->predicted;
+        const struct estimate *time = &first(&f, of(gpu(&f, 0), gpu(&f, 1), 4096))->predicted;
         half_ns[i] = time->high_ns - time->time_ns;
         assert_within(time->time_ns - time->low_ns, half_ns[i], 1e-9);
         end(&f);

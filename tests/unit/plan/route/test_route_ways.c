@@ -286,7 +286,7 @@ static void amds_runtime_is_told_at_its_start(void **state)
     assert_null(strstr(by_kernel.text, "threads"));
 
     assert_int_equal(ask(&f, of(numa(&f, 3), gpu(&f, 0), 1024 * MIB)), BERTH_OK);
-    assert_int_equal(f.answer.option[1].part[0].hop[0].by, MOVE_KERNEL);
+    assert_int_equal(f.answer.option[1].part[0].hop[0].by, MECHANISM_KERNEL);
     by_kernel = call_of(&f, 1, shapes);
     /* what was measured under it is more than 5 % faster than the program's own */
     assert_string_equal(variable(&by_kernel, "HSA_ENABLE_SDMA"), "0");
@@ -389,7 +389,7 @@ static void overlap_says_where_copy_engines_end(void **state)
                 f.answer.evidence.item[f.answer.option[0].why + i]->metric == METRIC_GPU_GPU_KERNEL;
     assert_true(cites);
     for (size_t i = 0; i < f.answer.count; i++)
-        assert_int_equal(f.answer.option[i].part[0].hop[0].by, MOVE_COPY_ENGINE);
+        assert_int_equal(f.answer.option[i].part[0].hop[0].by, MECHANISM_COPY_ENGINE);
     end(&f);
 }
 

@@ -1,4 +1,4 @@
-#include "cost/ends.h"
+#include "cost/endpoints.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "node/allowed.h"
 #include "node/gpu.h"
 
-bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu)
+bool endpoints_is_lost(const struct snapshot *snap, place_id gpu)
 {
     const struct place *place = graph_place(snap->graph, gpu);
     const char *state = place_detail(place, "state");
@@ -20,14 +20,14 @@ bool plan_ends_is_lost(const struct snapshot *snap, place_id gpu)
     return false;
 }
 
-const char *plan_ends_cut_text(const struct graph *graph, place_id gpu)
+const char *endpoints_cut_text(const struct graph *graph, place_id gpu)
 {
     return gpu_has_slices(graph, graph_place(graph, gpu))
                ? "is cut into slices, which are gpus of their own"
                : "is in MIG mode and has no slices";
 }
 
-place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
+place_id endpoints_gpu_of(const struct graph *graph, place_id numa)
 {
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
@@ -39,7 +39,7 @@ place_id plan_ends_gpu_of(const struct graph *graph, place_id numa)
     return PLACE_NONE;
 }
 
-bool plan_ends_are_one(const struct graph *graph, place_id a, place_id b)
+bool endpoints_share_memory(const struct graph *graph, place_id a, place_id b)
 {
     place_id numa = graph_place(graph, a)->kind == PLACE_NUMA ? a : b, gpu = numa == a ? b : a;
     return graph_place(graph, numa)->kind == PLACE_NUMA &&
@@ -64,22 +64,22 @@ static size_t all_down(const struct graph *graph, place_id a, place_id b, place_
     return down;
 }
 
-bool plan_ends_is_off_switches(const struct graph *graph, place_id gpu)
+bool endpoints_is_off_switches(const struct graph *graph, place_id gpu)
 {
     place_id other;
     return graph_place(graph, gpu)->kind == PLACE_GPU &&
            all_down(graph, gpu, PLACE_NONE, &other) > 0;
 }
 
-size_t plan_ends_down_between(const struct graph *graph, place_id a, place_id b,
-                              char ret_text[2][PLAN_ENDS_DOWN_SIZE])
+size_t endpoints_down_between(const struct graph *graph, place_id a, place_id b,
+                              char ret_text[2][ENDPOINTS_DOWN_SIZE])
 {
     place_id end[] = {a < b ? a : b, a < b ? b : a}, other = PLACE_NONE;
     bool peers =
         graph_place(graph, a)->kind == PLACE_GPU && graph_place(graph, b)->kind == PLACE_GPU;
     size_t told = 0;
     if (all_down(graph, end[0], end[1], &other) > 0) { /* however many make it up */
-        snprintf(ret_text[0], PLAN_ENDS_DOWN_SIZE, "the link between %.32s and %.32s is down",
+        snprintf(ret_text[0], ENDPOINTS_DOWN_SIZE, "the link between %.32s and %.32s is down",
                  graph_place(graph, end[0])->name, graph_place(graph, other)->name);
         return 1;
     }
@@ -87,17 +87,17 @@ size_t plan_ends_down_between(const struct graph *graph, place_id a, place_id b,
         const char *name = graph_place(graph, end[i])->name;
         size_t count = all_down(graph, end[i], PLACE_NONE, &other);
         if (count == 1)
-            snprintf(ret_text[told++], PLAN_ENDS_DOWN_SIZE,
+            snprintf(ret_text[told++], ENDPOINTS_DOWN_SIZE,
                      "the link between %.32s and %.32s is down", name,
                      graph_place(graph, other)->name);
         else if (count > 1)
-            snprintf(ret_text[told++], PLAN_ENDS_DOWN_SIZE,
+            snprintf(ret_text[told++], ENDPOINTS_DOWN_SIZE,
                      "all %zu links of %.32s to switches are down", count, name);
     }
     return told;
 }
 
-bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b)
+bool endpoints_vendors_differ(const struct graph *graph, place_id a, place_id b)
 {
     enum gpu_vendor x = gpu_vendor(graph_place(graph, a)), y = gpu_vendor(graph_place(graph, b));
     return x != y && x != VENDOR_UNKNOWN && y != VENDOR_UNKNOWN;
@@ -106,7 +106,7 @@ bool plan_ends_vendors_differ(const struct graph *graph, place_id a, place_id b)
 static bool may_use(const struct snapshot *snap, const struct allowed *allowed, place_id id)
 {
     if (graph_place(snap->graph, id)->kind == PLACE_GPU)
-        return allowed_has_gpu(allowed, id) && !plan_ends_is_lost(snap, id) &&
+        return allowed_has_gpu(allowed, id) && !endpoints_is_lost(snap, id) &&
                !gpu_is_cut(snap->graph, id);
     return allowed_has_memory(allowed, id);
 }
@@ -135,7 +135,7 @@ static enum berth_code refuse(const struct snapshot *snap, const struct allowed 
     return err_set(err, code, "%s %s: %s", place->name, why, others);
 }
 
-enum berth_code plan_ends_check_room(const struct graph *graph, place_id end, int64_t bytes,
+enum berth_code endpoints_check_room(const struct graph *graph, place_id end, int64_t bytes,
                                      struct berth_err *err)
 {
     const struct place *place = graph_place(graph, end);
@@ -148,23 +148,23 @@ enum berth_code plan_ends_check_room(const struct graph *graph, place_id end, in
                           has);
 }
 
-enum berth_code plan_ends_check_answers(const struct snapshot *snap, const struct allowed *allowed,
+enum berth_code endpoints_check_answers(const struct snapshot *snap, const struct allowed *allowed,
                                         place_id end, struct berth_err *err)
 {
     const struct place *place = graph_place(snap->graph, end);
     bool is_gpu = place->kind == PLACE_GPU;
-    if (is_gpu && plan_ends_is_lost(snap, end))
+    if (is_gpu && endpoints_is_lost(snap, end))
         return refuse(snap, allowed, place, BERTH_UNAVAILABLE,
                       "is lost: it must be reset, or the node started again; there are", err);
     if (is_gpu && gpu_is_cut(snap->graph, end)) {
         char why[120];
-        snprintf(why, sizeof why, "%s; there are", plan_ends_cut_text(snap->graph, end));
+        snprintf(why, sizeof why, "%s; there are", endpoints_cut_text(snap->graph, end));
         return refuse(snap, allowed, place, BERTH_UNAVAILABLE, why, err);
     }
     return BERTH_OK;
 }
 
-enum berth_code plan_ends_check_allowed(const struct snapshot *snap, const struct allowed *allowed,
+enum berth_code endpoints_check_allowed(const struct snapshot *snap, const struct allowed *allowed,
                                         place_id end, struct berth_err *err)
 {
     const struct place *place = graph_place(snap->graph, end);
@@ -184,13 +184,13 @@ static enum berth_code check_end(const struct snapshot *snap, const struct allow
     const struct place *place = graph_place(snap->graph, end);
     if (place->kind != PLACE_NUMA && place->kind != PLACE_GPU)
         return err_invalid(err, name, "%s is no memory: a gpu or a NUMA node is", place->name);
-    enum berth_code code = plan_ends_check_answers(snap, allowed, end, err);
+    enum berth_code code = endpoints_check_answers(snap, allowed, end, err);
     if (code == BERTH_OK)
-        code = plan_ends_check_allowed(snap, allowed, end, err);
-    return code == BERTH_OK ? plan_ends_check_room(snap->graph, end, bytes, err) : code;
+        code = endpoints_check_allowed(snap, allowed, end, err);
+    return code == BERTH_OK ? endpoints_check_room(snap->graph, end, bytes, err) : code;
 }
 
-enum berth_code plan_ends_check(const struct snapshot *snap, const struct allowed *allowed,
+enum berth_code endpoints_check(const struct snapshot *snap, const struct allowed *allowed,
                                 place_id from, place_id to, int64_t bytes, struct berth_err *err)
 {
     const struct graph *graph = snap->graph;

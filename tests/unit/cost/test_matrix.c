@@ -1,7 +1,7 @@
 /* Transfers of which only the rate was measured take the curve of one that is alike. */
 #include "cost/evidence.h"
-#include "cost/like.h"
-#include "cost/move.h"
+#include "cost/matrix.h"
+#include "cost/transfer.h"
 #include "node/spread.h"
 #include "node/transfer.h"
 #include "unit/node/built_nodes.h"
@@ -51,11 +51,22 @@ static struct fixture begin(void)
     return f;
 }
 
+/* The transfer alone. False where nothing is known of it. */
+static bool find(const struct snapshot *snap, place_id from, place_id to, struct transfer *ret)
+{
+    const struct matrix_item *item =
+        matrix_find(snap->derived.matrix, from, to, MECHANISM_COPY_ENGINE);
+    if (item != NULL)
+        *ret = item->alone;
+    return item != NULL;
+}
+
 static const struct curve *like(struct snapshot *snap, place_id from, place_id to)
 {
-    const struct value *v = values_find(snap->values, METRIC_HOST_GPU_COPY_ENGINE, from, to, "");
-    assert_non_null(v);
-    return plan_like_curve(snap, v);
+    const struct matrix_item *item =
+        matrix_find(snap->derived.matrix, from, to, MECHANISM_COPY_ENGINE);
+    assert_non_null(item);
+    return item->alone.curve;
 }
 
 static void the_gpu_s_own_goes_first_then_the_closest_rate(void **state)
@@ -97,15 +108,16 @@ static void a_small_transfer_costs_what_starting_its_like_does(void **state)
     sizes(f.values, f.numa[3], f.gpu[0], 9000, 28.3);
     rate(f.values, f.numa[0], f.gpu[0], "", 28.3);
     struct snapshot *snap = nodes_snapshot(f.graph, f.values);
-    struct move move, own;
+    struct transfer transfer, own;
     struct evidence evidence = {0};
     struct berth_err err = {0};
-    assert_true(plan_move_find(snap, f.numa[0], f.gpu[0], MOVE_COPY_ENGINE, &move));
-    assert_true(plan_move_find(snap, f.numa[3], f.gpu[0], MOVE_COPY_ENGINE, &own));
-    assert_true(move.is_like && !own.is_like && plan_move_knows(&move, 4096));
-    assert_true(fabs(plan_move_queued(&move, 4096).time_ns / (9000 + 4096 / 28.3) - 1) < 0.02);
-    assert_true(fabs(plan_move_called(&move, 4096).time_ns / (14000 + 4096 / 28.3) - 1) < 0.02);
-    assert_int_equal(plan_move_cite(f.graph, &move, &evidence, 0, &err), BERTH_OK);
+    assert_true(find(snap, f.numa[0], f.gpu[0], &transfer));
+    assert_true(find(snap, f.numa[3], f.gpu[0], &own));
+    assert_true(transfer.sizes == SOURCE_SIMILAR_PAIR && own.sizes == SOURCE_MEASURED &&
+                transfer_covers(&transfer, 4096));
+    assert_true(fabs(transfer_queued(&transfer, 4096).time_ns / (9000 + 4096 / 28.3) - 1) < 0.02);
+    assert_true(fabs(transfer_called(&transfer, 4096).time_ns / (14000 + 4096 / 28.3) - 1) < 0.02);
+    assert_int_equal(transfer_cite(f.graph, &transfer, &evidence, 0, &err), BERTH_OK);
     assert_int_equal(evidence.count, 2);
     assert_true(evidence.item[0]->from == f.numa[0] && evidence.item[1]->from == f.numa[3]);
     evidence_done(&evidence);
@@ -133,12 +145,12 @@ static void a_way_of_known_sizes_stays(void **state)
                     "direction=read", read[to - 1] * GB, 50 * GB, 56 * GB);
     }
     struct snapshot *snap = nodes_snapshot(f.graph, f.values);
-    struct move move;
-    assert_true(plan_move_find(snap, f.gpu[0], f.gpu[1], MOVE_COPY_ENGINE, &move));
-    assert_int_equal(move.driver, f.gpu[0]);
-    assert_non_null(move.curve);
-    assert_true(plan_move_find(snap, f.gpu[0], f.gpu[2], MOVE_COPY_ENGINE, &move));
-    assert_int_equal(move.driver, f.gpu[2]);
+    struct transfer transfer;
+    assert_true(find(snap, f.gpu[0], f.gpu[1], &transfer));
+    assert_int_equal(transfer.driver, f.gpu[0]);
+    assert_non_null(transfer.curve);
+    assert_true(find(snap, f.gpu[0], f.gpu[2], &transfer));
+    assert_int_equal(transfer.driver, f.gpu[2]);
     snapshot_unref(snap);
 }
 
@@ -160,16 +172,16 @@ static void what_few_bytes_take_is_its_own(void **state)
     few_bytes(f.values, f.numa[0], f.gpu[1], 12000);
     rate(f.values, f.numa[0], f.gpu[1], "", 28.3);
     struct snapshot *snap = nodes_snapshot(f.graph, f.values);
-    struct move move;
+    struct transfer transfer;
     struct evidence evidence = {0};
     struct berth_err err = {0};
     assert_int_equal(like(snap, f.numa[0], f.gpu[0])->from, f.numa[1]);
     assert_null(like(snap, f.numa[0], f.gpu[1]));
-    assert_true(plan_move_find(snap, f.numa[0], f.gpu[1], MOVE_COPY_ENGINE, &move));
-    assert_true(!move.is_like && !move.is_start_like && plan_move_knows(&move, 4096));
-    assert_true(fabs(plan_move_queued(&move, 4096).time_ns / (12000 + 4096 / 28.3) - 1) < 0.001);
-    assert_true(fabs(plan_move_called(&move, 4096).time_ns / (17000 + 4096 / 28.3) - 1) < 0.001);
-    assert_int_equal(plan_move_cite(f.graph, &move, &evidence, 0, &err), BERTH_OK);
+    assert_true(find(snap, f.numa[0], f.gpu[1], &transfer));
+    assert_true(transfer.sizes == SOURCE_MEASURED && transfer_covers(&transfer, 4096));
+    assert_true(fabs(transfer_queued(&transfer, 4096).time_ns / (12000 + 4096 / 28.3) - 1) < 0.001);
+    assert_true(fabs(transfer_called(&transfer, 4096).time_ns / (17000 + 4096 / 28.3) - 1) < 0.001);
+    assert_int_equal(transfer_cite(f.graph, &transfer, &evidence, 0, &err), BERTH_OK);
     assert_true(evidence.count == 2 && evidence.item[1]->metric == METRIC_COPY_LATENCY &&
                 evidence.item[1]->to == f.gpu[1]);
     evidence_done(&evidence);
@@ -191,13 +203,13 @@ static void calls_apart_are_in_the_interval(void **state)
         nodes_value(f.values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, f.numa[3], f.gpu[0], axes,
                     14000, low_ns, high_ns);
         struct snapshot *snap = nodes_snapshot(f.graph, f.values);
-        struct move move;
-        assert_true(plan_move_find(snap, f.numa[3], f.gpu[0], MOVE_COPY_ENGINE, &move));
-        struct prediction called = plan_move_called(&move, 4096),
-                          queued = plan_move_queued(&move, 4096);
+        struct transfer transfer;
+        assert_true(find(snap, f.numa[3], f.gpu[0], &transfer));
+        struct estimate called = transfer_called(&transfer, 4096),
+                        queued = transfer_queued(&transfer, 4096);
         half_ns[is_known] = called.high_ns - called.time_ns;
-        double call_ns = is_known ? spread_cell(500, move.call->n) : 0;
-        assert_true(fabs(plan_move_call_half_ns(&move, 4096) - call_ns) < 1e-6);
+        double call_ns = is_known ? spread_cell(500, transfer.call->n) : 0;
+        assert_true(fabs(transfer_call_half_ns(&transfer, 4096) - call_ns) < 1e-6);
         assert_true(fabs(half_ns[is_known] - hypot(queued.high_ns - queued.time_ns, call_ns)) <
                     1e-6);
         snapshot_unref(snap);
@@ -219,26 +231,27 @@ static void what_is_another_pair_s_is_told(void **state)
         rate(f.values, f.numa[0], f.gpu[0], "", 28.2);
         rate(f.values, f.numa[0], f.gpu[1], "", 20.0);
         struct snapshot *snap = nodes_snapshot(f.graph, f.values);
-        struct move own = {.rate = NULL}, like = {.rate = NULL}, start = {.rate = NULL};
-        assert_true(plan_move_find(snap, f.numa[3], f.gpu[0], MOVE_COPY_ENGINE, &own) &&
-                    plan_move_find(snap, f.numa[0], f.gpu[0], MOVE_COPY_ENGINE, &like) &&
-                    plan_move_find(snap, f.numa[0], f.gpu[1], MOVE_COPY_ENGINE, &start));
-        assert_true(like.is_like && start.is_start_like && !own.is_like && !own.is_start_like);
-        assert_true(!plan_move_is_by_another(&own, 4096, 4096) &&
-                    plan_move_is_by_another(&like, 4096, 4096) &&
-                    plan_move_is_by_another(&start, 4096, 4096));
-        assert_true(!plan_move_is_by_another(&like, large, large) &&
-                    !plan_move_is_by_another(&start, large, large) &&
-                    plan_move_is_by_another(&like, large, 65536));
-        assert_true(!isnan(plan_move_called(&own, 4096).high_ns) &&
-                    isnan(plan_move_called(&start, 4096).high_ns) &&
-                    isnan(plan_move_called(&like, 4096).high_ns) == (pairs == 1));
-        assert_true(isnan(plan_move_call_half_ns(&start, 4096)) &&
-                    isnan(plan_move_call_half_ns(&like, 4096)) == (pairs == 1) &&
-                    !isnan(plan_move_call_half_ns(&start, large)));
+        struct transfer own, like, start;
+        assert_true(find(snap, f.numa[3], f.gpu[0], &own) &&
+                    find(snap, f.numa[0], f.gpu[0], &like) &&
+                    find(snap, f.numa[0], f.gpu[1], &start));
+        assert_true(like.sizes == SOURCE_SIMILAR_PAIR && like.curve != NULL &&
+                    start.sizes == SOURCE_SIMILAR_PAIR && start.curve == NULL &&
+                    own.sizes == SOURCE_MEASURED);
+        assert_true(!transfer_is_similar(&own, 4096, 4096) &&
+                    transfer_is_similar(&like, 4096, 4096) &&
+                    transfer_is_similar(&start, 4096, 4096));
+        assert_true(!transfer_is_similar(&like, large, large) &&
+                    !transfer_is_similar(&start, large, large) &&
+                    transfer_is_similar(&like, large, 65536));
+        assert_true(!isnan(transfer_called(&own, 4096).high_ns) &&
+                    isnan(transfer_called(&start, 4096).high_ns) &&
+                    isnan(transfer_called(&like, 4096).high_ns) == (pairs == 1));
+        assert_true(isnan(transfer_call_half_ns(&start, 4096)) &&
+                    isnan(transfer_call_half_ns(&like, 4096)) == (pairs == 1) &&
+                    !isnan(transfer_call_half_ns(&start, large)));
         /* Its own rate is known to be another than that of the curve: the interval has both. */
-        struct prediction alike = plan_move_called(&like, large),
-                          its = plan_move_called(&own, large);
+        struct estimate alike = transfer_called(&like, large), its = transfer_called(&own, large);
         assert_true(alike.low_ns <= large / 28.2 && alike.high_ns >= large / 28.2 &&
                     alike.high_ns - alike.low_ns > its.high_ns - its.low_ns);
         snapshot_unref(snap);

@@ -1,0 +1,128 @@
+/**
+ * A transfer between two memories of a node, alone, by one mechanism: its rate, its start-up times,
+ * and the source of both. The time of so many bytes follows from them.
+ *
+ * Memories are NUMA nodes and GPUs. Pure; any thread.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "cost/agreement.h"
+#include "cost/estimate.h"
+#include "cost/evidence.h"
+#include "node/curve.h"
+#include "node/engine_limit.h"
+#include "node/snapshot.h"
+#include "node/transfer.h"
+
+/* From here on a rate of large sizes gives the time. */
+#define TRANSFER_LARGE_BYTES 16777216.0
+
+/* A kernel is the program's own, or the runtime's where a variable makes it copy by kernel (axis
+ * sdma=off). */
+enum mechanism { MECHANISM_COPY_ENGINE, MECHANISM_KERNEL };
+#define MECHANISMS 2
+
+/* The number behind a rate, in the order in which one is looked for (cost/matrix.c). */
+enum basis {
+    BASIS_OWN,     /* a value of that transfer, measured, published or stated: rate */
+    BASIS_REVERSE, /* the measured rate of the opposite direction */
+    BASIS_ENGINE,  /* the published limit of such copy engines, below that of the links */
+    BASIS_LINKS,   /* the stated rate of links, scaled by what transfers reach of such */
+    BASIS_END,     /* the highest rate known at one end, below that of the links */
+    BASIS_MEMORY,  /* half of the rate in the memory that GPU and cores share (MI300A) */
+    BASIS_BOUND    /* a published bound of such accesses, below that of the links */
+};
+
+struct transfer {
+    place_id from, to;
+    enum mechanism by;
+    place_id driver; /* the GPU that does it; PLACE_NONE: a NIC */
+    enum basis basis;
+    enum source source; /* of the rate */
+    /* of the snapshot: the number behind the rate; NULL: links or an engine's limit */
+    const struct value *value;
+    double stated;     /* stated rate of the links, where basis scales or bounds it; 0 none */
+    const char *reach; /* static: source of the share that such links reach; NULL unknown */
+    /* static: the published limit of such engines, where only links give the rate; NULL none */
+    const struct engine_limit *engine;
+
+    double bytes_per_s, low, high; /* of large sizes; low and high NAN unknown */
+    /* of the snapshot; NULL unknown. Its times are those of a similar pair unless sizes is
+     * SOURCE_MEASURED */
+    const struct curve *curve;
+    /* of sizes and start-up: SOURCE_MEASURED own, SOURCE_SIMILAR_PAIR another pair's,
+     * SOURCE_LOWER_BOUND unknown */
+    enum source sizes;
+    const struct value *call; /* of the snapshot: t0_call_ns is from it; NULL unknown */
+    /* start-up times, see enum transfer_clock (node/transfer.h); NAN unknown */
+    double t0_queue_ns, t0_call_ns, t0_chain_ns, t0_behind_ns, t0_launch_ns, t0_end_ns;
+    /* relative deviation from one large transfer of its kind to the next; 0 unknown */
+    double one;
+    const struct agreement *drift; /* of the snapshot; NULL unknown */
+
+    /* factor on the time of the bytes while as many go the other way, and its source; 1 alone */
+    double slowdown;
+    enum source slowdown_source;
+    const struct value *both;   /* of the snapshot: the rate of both directions; NULL unknown */
+    const struct set *both_set; /* the run that shows it, where no value does; NULL none */
+};
+
+/* Returns a transfer without a rate. */
+struct transfer transfer_none(const struct graph *graph, place_id from, place_id to,
+                              enum mechanism by);
+
+/* Returns the time behind others in a queue. Where nothing gives the start-up it counts as 0. */
+double transfer_queued_ns(const struct transfer *transfer, double bytes);
+struct estimate transfer_queued(const struct transfer *transfer, double bytes);
+
+/* Returns the part of that in which no byte moves. */
+double transfer_start_ns(const struct transfer *transfer);
+
+/* Returns the time of one call by the caller's clock; as queued where that is unknown. The interval
+ * is that of one more call. */
+double transfer_called_ns(const struct transfer *transfer, double bytes);
+struct estimate transfer_called(const struct transfer *transfer, double bytes);
+
+/* Returns half the 95 % interval of the start-up of one more call; 0 unknown. NAN: it matters, is
+ * another pair's, and nothing shows its deviation. */
+double transfer_call_half_ns(const struct transfer *transfer, double bytes);
+
+/* Returns the time of the caller's thread for one launch, before the next transfer begins; 0
+ * unknown. */
+double transfer_launch_ns(const struct transfer *transfer);
+
+/* Returns what the caller's clock adds to a queued transfer; 0 unknown. */
+double transfer_call_more_ns(const struct transfer *transfer);
+
+/* Returns the source of the time of so many bytes, moved in pieces: that of the rate, or of the
+ * sizes where these matter. piece and bytes are above 0. */
+enum source transfer_source(const struct transfer *transfer, double bytes, double piece);
+
+/* True when another pair's sizes or start-up are more than POLICY_SAME of the time. */
+bool transfer_is_similar(const struct transfer *transfer, double bytes, double piece);
+
+/* True when measured sizes, or a rate of large sizes, cover so many bytes. */
+bool transfer_covers(const struct transfer *transfer, double bytes);
+double transfer_covers_from(const struct transfer *transfer); /* the fewest such bytes */
+
+/* True when the start-up is unknown, and matters for so few bytes: they take at least their time at
+ * the rate. */
+bool transfer_lacks_start(const struct transfer *transfer, double bytes);
+
+/* True when nobody got its rate, so that bytes take at least the time at it. */
+static inline bool transfer_is_ceiling(const struct transfer *transfer)
+{
+    return transfer->source >= SOURCE_NOMINAL;
+}
+
+enum metric transfer_metric(const struct graph *graph, const struct transfer *transfer);
+/* Returns one bit of enum transfer_kind. */
+unsigned transfer_kind_bit(const struct graph *graph, const struct transfer *transfer);
+bool transfer_is_peer(const struct graph *graph, const struct transfer *transfer);
+/* True when one end is host memory that no GPU shares with its cores. */
+bool transfer_is_with_host(const struct graph *graph, const struct transfer *transfer);
+
+/* Adds the numbers behind the transfer to the evidence, from index start on. NO_MEMORY. */
+enum berth_code transfer_cite(const struct graph *graph, const struct transfer *transfer,
+                              struct evidence *evidence, size_t start, struct berth_err *err);
