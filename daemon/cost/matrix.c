@@ -1,5 +1,6 @@
 #include "cost/matrix_inner.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -502,6 +503,7 @@ static bool may_move(const struct matrix *matrix, size_t from, size_t to)
 static void set(struct matrix *matrix, size_t from, size_t to, const struct transfer *transfer)
 {
     size_t i = index_of(matrix, from, to, transfer->by);
+    assert(matrix->item != NULL); /* allocate() */
     matrix->item[i].alone = *transfer;
     matrix->is_known[i] = true;
 }
@@ -551,7 +553,8 @@ static bool allocate(struct matrix *matrix, size_t places, size_t memories)
            matrix->lanes != NULL;
 }
 
-static void list_memories(struct matrix *matrix)
+/* False when out of memory. */
+static bool list_memories(struct matrix *matrix)
 {
     const struct graph *graph = matrix->graph;
     for (size_t p = 0; p < graph->place_count; p++) {
@@ -565,6 +568,7 @@ static void list_memories(struct matrix *matrix)
             gpu && (endpoints_is_lost(matrix->snap, (place_id)p) || gpu_is_cut(graph, (place_id)p));
         matrix->memory[matrix->memory_count++] = (place_id)p;
     }
+    return plan_lanes_make(graph, matrix->memory, matrix->memory_count, matrix->lanes);
 }
 
 /* A lane carries what transfers get over it. */
@@ -620,19 +624,15 @@ struct matrix *matrix_new(const struct snapshot *snap)
     matrix->snap = snap;
     matrix->graph = graph;
     matrix->limits = snap->derived.limits;
-    bool ok = allocate(matrix, graph->place_count,
-                       graph_count(graph, PLACE_GPU) + graph_count(graph, PLACE_NUMA));
-    if (ok)
-        list_memories(matrix);
-    ok = ok && plan_lanes_make(graph, matrix->memory, matrix->memory_count, matrix->lanes);
-    if (ok) {
-        find_own_numbers(matrix);
-        find_others(matrix);
+    if (!allocate(matrix, graph->place_count,
+                  graph_count(graph, PLACE_GPU) + graph_count(graph, PLACE_NUMA)) ||
+        !list_memories(matrix)) {
+        matrix_free(matrix);
+        return NULL;
     }
-    if (ok)
-        return matrix;
-    matrix_free(matrix);
-    return NULL;
+    find_own_numbers(matrix);
+    find_others(matrix);
+    return matrix;
 }
 
 void matrix_free(struct matrix *matrix)

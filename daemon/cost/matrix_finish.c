@@ -81,7 +81,7 @@ static bool find_both(const struct matrix *matrix, struct transfer *both)
         both->both = value;
     else
         both->both_set = find_both_set(matrix, both);
-    double rate = both->both != NULL ? value->value
+    double rate = both->both != NULL ? both->both->value
                   : both->both_set != NULL
                       ? both->both_set->flow[0].bytes_per_s + both->both_set->flow[1].bytes_per_s
                       : 0;

@@ -56,8 +56,7 @@ static bool find(const struct snapshot *snap, place_id from, place_id to, struct
 {
     const struct matrix_item *item =
         matrix_find(snap->derived.matrix, from, to, MECHANISM_COPY_ENGINE);
-    if (item != NULL)
-        *ret = item->alone;
+    *ret = item != NULL ? item->alone : (struct transfer){.sizes = SOURCE_LOWER_BOUND};
     return item != NULL;
 }
 
@@ -231,7 +230,7 @@ static void what_is_another_pair_s_is_told(void **state)
         rate(f.values, f.numa[0], f.gpu[0], "", 28.2);
         rate(f.values, f.numa[0], f.gpu[1], "", 20.0);
         struct snapshot *snap = nodes_snapshot(f.graph, f.values);
-        struct transfer own, like, start;
+        struct transfer own = {.sizes = SOURCE_NOMINAL}, like = own, start = own;
         assert_true(find(snap, f.numa[3], f.gpu[0], &own) &&
                     find(snap, f.numa[0], f.gpu[0], &like) &&
                     find(snap, f.numa[0], f.gpu[1], &start));
