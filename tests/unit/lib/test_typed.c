@@ -71,7 +71,9 @@ static const char binding_reply[] =
     "latency\","
     "\"from\":\"llc0\",\"to\":\"numa0\",\"axes\":{},"
     "\"flows\":null,\"value\":91.5,\"low\":90,\"high\":93,\"unit\":\"ns\",\"source\":\"guessed\","
-    "\"measured_at_s\":1790000000}],\"warnings\":[\"w\"],"
+    "\"measured_at_s\":1790000000}],"
+    "\"warnings\":[{\"code\":\"c\",\"subjects\":[\"gpu4\"],\"numbers\":{\"n\":1.5},\"text\":\"t\"}]"
+    ","
     "\"basis\":{\"snapshot\":\"s-1\",\"claims\":\"0\",\"origin\":\"recorded\"}}";
 
 static void bind_sends_what_is_set_and_reads_everything(void **state)
@@ -99,6 +101,13 @@ static void bind_sends_what_is_set_and_reads_everything(void **state)
                 isnan(binding->gap));
     assert_null(binding->predicted.bottleneck);
     assert_int_equal(binding->evidence[0].source, BERTH_SOURCE_UNKNOWN); /* a newer daemon's */
+    assert_int_equal(binding->warnings.count, 1);
+    const struct berth_reason *warning = binding->warnings.item;
+    assert_string_equal(warning->code, "c");
+    assert_string_equal(warning->text, "t");
+    assert_string_equal(warning->subjects.item[0], "gpu4");
+    assert_string_equal(warning->numbers[0].name, "n");
+    assert_true(warning->number_count == 1 && warning->numbers[0].value == 1.5);
     assert_int_equal(binding->basis.origin, BERTH_ORIGIN_RECORDED);
     assert_string_equal(binding->launcher.item[0].name, "slurm");
     berth_binding_free(binding);
