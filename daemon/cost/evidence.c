@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ALIKE 0.05 /* values of which one stands for the other */
+#include "cost/policy.h"
 
 static bool add_fact(struct evidence *evidence, size_t start, const struct value *value,
                      const struct set *set)
@@ -102,7 +102,7 @@ static bool is_said(const struct evidence *evidence, size_t count, const struct 
         const struct value *said = evidence->item[i];
         if (said != NULL && value != NULL && said->metric == value->metric &&
             said->axes == value->axes && said->source == value->source &&
-            fabs(said->value - value->value) <= ALIKE * fabs(said->value))
+            fabs(said->value - value->value) <= POLICY_SIMILAR * fabs(said->value))
             return true;
     }
     return false;

@@ -6,10 +6,6 @@
 #include "cost/limits_inner.h"
 #include "cost/policy.h"
 
-/* A direction's own limit holds its users up first: of both together so much more counts as
- * carried, beyond the uncertainty of measurements. */
-#define ONE_WAY 1.05
-
 void limits_each_rate(const struct values *values, const struct sets *sets, limits_at *at,
                       void *state)
 {
@@ -127,7 +123,8 @@ static void raise_by_run(struct limits *limits, const struct set *set, struct lo
         bool is_one_way =
             limit->role.direction == LIMIT_BOTH && (its->directions & (its->directions - 1)) == 0;
         if (limit->step[0].bytes_per_s > 0 && its->flows > 0)
-            raise_to(limit, its->bytes_per_s * (is_one_way ? ONE_WAY : 1), its->flows,
+            /* a direction's own limit holds its users up first: of both together more counts */
+            raise_to(limit, its->bytes_per_s * (is_one_way ? 1 + POLICY_SIMILAR : 1), its->flows,
                      set->flow[its->last].from, set->flow[its->last].to);
         if (its->flows < 2 || is_one_way)
             continue;

@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "cost/memkind.h"
+#include "cost/policy.h"
 #include "node/locality.h"
-
-/* Measured rates to a GPU that differ by less are the same: structure decides. */
-#define SAME_RATE 1.05
 
 /* With sub-NUMA clustering a package's L3 lies around several NUMA nodes and says nothing about
  * which GPU is near. */
@@ -187,7 +185,7 @@ enum berth_code plan_bind_cores_nearness(const struct snapshot *snap,
             const struct bind_group *group = &cores->group[g];
             double ratio =
                 best != NULL ? best->value / rate_to(snap, group->numa, gpus[i])->value : 1;
-            struct nearness near = {ratio > SAME_RATE ? ratio : 1,
+            struct nearness near = {ratio > 1 + POLICY_SIMILAR ? ratio : 1,
                                     locality_distance(snap, gpus[i], group->place)};
             if (i == 0 || plan_bind_cores_compare(&near, &ret[g]) < 0)
                 ret[g] = near;

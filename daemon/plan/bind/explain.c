@@ -16,8 +16,7 @@
 
 #define WHY_OURS    3 /* numbers cited for the plan, and for gpus in order where they are slower */
 #define WHY_ORDER   2
-#define STARTS      0.1 /* of a time: less of it for starting is not explained */
-#define WAITS       0.1 /* likewise, of an iteration for waiting for other tasks' calls */
+#define MUCH        0.1 /* of a time: less for starts, or for waiting for others, goes unsaid */
 #define GAP_MOST    10  /* a bound below a tenth of a time says nothing of it */
 #define OTHER_FLOWS 256 /* of all other choices that are priced */
 
@@ -68,7 +67,7 @@ static void explain_last(const struct explained *explained, const struct bind_pr
     double starts_ns = last->waits_ns + last->starts_ns;
     reasons_add(reasons, code, SUBJECTS(from, to, by),
                 NUMBERS(price->load[priced->last].bytes, last->time.time_ns, last->alone_ns));
-    if (starts_ns > STARTS * last->time.time_ns)
+    if (starts_ns > MUCH * last->time.time_ns)
         reasons_add(reasons, REASON_LAST_STARTS, NO_SUBJECTS,
                     NUMBERS(last->starts_ns, last->waits_ns));
     size_t queue = 0;
@@ -152,7 +151,7 @@ static void explain_ours(const struct explained *explained)
     if (limits == 0 && ours->is_explained && ours->shared == NULL && !has_run &&
         !ours->untried.is_any)
         reasons_add(&answer->reasons, REASON_LIMIT_NONE, NO_SUBJECTS, NO_NUMBERS);
-    if (ours->waits_ns > WAITS * ours->step.time_ns)
+    if (ours->waits_ns > MUCH * ours->step.time_ns)
         reasons_add(&answer->warnings, REASON_TASKS_WAIT, NO_SUBJECTS, NUMBERS(ours->waits_ns));
 }
 

@@ -4,7 +4,7 @@
  *
  * Main types: struct route_request, struct route_option, struct route_answer.
  * Uses: base node cost
- * Public headers: call.h leads.h route.h
+ * Public headers: call.h route.h
  * Shown by: tests/unit/plan/route, `berth route`
  *
  * Route enumerates options (plan/route/paths.h), each of up to four parts, and each part of up to
