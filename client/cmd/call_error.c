@@ -120,9 +120,9 @@ static const struct cmd_option *option_of(const struct cmd *cmd, const char *det
 {
     static const char missing[] = ": it is missing";
     char name[40];
-    /* index within a list */
+    /* index within a list, and a member of that item */
     const size_t length = strspn(detail, "abcdefghijklmnopqrstuvwxyz_"),
-                 item = detail[length] == '[' ? strcspn(detail + length, "]") + 1 : 0;
+                 item = detail[length] == '[' ? strcspn(detail + length, ":") : 0;
     if (length >= sizeof name || length + item > strlen(detail) || detail[length + item] != ':')
         return NULL;
     for (size_t i = 0; i < length; i++)

@@ -162,8 +162,8 @@ def places_that_are_not_there():
         node.refuses("Route", {"from": "numa0", "to": "core0", "bytes": MIB}, "InvalidParameter", "core0 is no memory: a gpu or a NUMA node is")
         node.refuses("Route", {"from": "", "to": "numa0", "bytes": MIB}, "NoSuchPlace", "no place \"\"; it has ")
         for gpu in node.has("gpu")[:1]:
-            for start, said in (("core0", "core0 is no memory"), (gpu, f"the bytes are in {gpu} already")):
-                node.refuses("Route", {"from": gpu, "to": "numa0", "bytes": MIB, "concurrent": [{"from": start, "to": gpu, "bytes": MIB}]}, "InvalidParameter", "concurrent[0]: " + said)
+            for start, said in (("core0", "from: core0 is no memory"), (gpu, f"to: the bytes are in {gpu} already")):
+                node.refuses("Route", {"from": gpu, "to": "numa0", "bytes": MIB, "concurrent": [{"from": start, "to": gpu, "bytes": MIB}]}, "InvalidParameter", "concurrent[0]." + said)
 
 
 def words_that_are_none_of_several():
@@ -216,7 +216,7 @@ def one_of_several_is_named():
         for method, request, parameter in (("Allocate", {"bytes": MIB, "accesses": [good, {**good, "reads_bytes": -1}]}, "accesses[1].reads_bytes"), ("Allocate", {"bytes": MIB, "accesses": [good, {**good, "reads_bytes": 0}]}, "accesses[1]"),
                                            ("Allocate", {"bytes": MIB, "accesses": [{**good, "cores": 1}]}, "accesses[0]"), ("Bind", {"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": 1}, {"from": 0, "to": 2, "bytes": 1}]}, "flows[1]"),
                                            ("Bind", {"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": -1}]}, "flows[0]"),
-                                           ("Route", {"from": "gpu0", "to": "gpu1", "bytes": 1, "concurrent": [{"from": "gpu2", "to": "gpu3", "bytes": MIB}, {"from": "gpu2", "to": "gpu2", "bytes": MIB}]}, "concurrent[1]"),
+                                           ("Route", {"from": "gpu0", "to": "gpu1", "bytes": 1, "concurrent": [{"from": "gpu2", "to": "gpu3", "bytes": MIB}, {"from": "gpu2", "to": "gpu2", "bytes": MIB}]}, "concurrent[1].to"),
                                            ("Route", {"from": "gpu0", "to": "gpu1", "bytes": 1, "concurrent": [{"from": "gpu2", "to": "gpu3", "bytes": 0}]}, "concurrent[0].bytes")):
             reply = node.refuses(method, request, "InvalidParameter", parameter + ": ")
             assert reply["parameter"] == parameter, reply

@@ -43,16 +43,13 @@ enum berth_code contention_begin(struct route_work *work, struct berth_err *err)
                            ROUTE_CONCURRENT_MAX);
     for (size_t i = 0; i < request->concurrent_count && code == BERTH_OK; i++) {
         const struct route_transfer *transfer = &request->concurrent[i];
-        char named[40];
-        snprintf(named, sizeof named, "concurrent[%zu]", i);
         code =
             endpoints_check(work->snap, &all, transfer->from, transfer->to, transfer->bytes, err);
-        if (code == BERTH_INVALID_PARAMETER)
-            err_text(err, 0, named);
         if (code == BERTH_OK && !find_concurrent(work, transfer, &work->concurrent[i]))
-            code = err_invalid(err, named, "nothing is known of a transfer from %s to %s",
+            code = err_invalid(err, "concurrent", "nothing is known of a transfer from %s to %s",
                                graph_place(work->graph, transfer->from)->name,
                                graph_place(work->graph, transfer->to)->name);
+        err_in_item(err, "concurrent", i);
     }
     return code;
 }
