@@ -91,6 +91,23 @@ static void tell_alike(struct limits *limits)
     }
 }
 
+/* Runs of GPUs behind a port do not load the memory behind it: they tell nothing of that. */
+static void forget_behind_ports(struct limits *limits)
+{
+    for (size_t i = 0; i < limits->count; i++) {
+        const struct limit *found = &limits->item[i];
+        if (found->source != LIMIT_RUNS || !found->has_role || found->role.part != LIMIT_GPU_PORT)
+            continue;
+        unsigned kind = transfer_kind_index(transfer_kind_of(found->metric));
+        for (size_t m = 0; m < limits->count; m++) {
+            struct limit *memory = &limits->item[m];
+            if (memory->role.part == LIMIT_MEMORY && memory->role.place == found->role.place &&
+                memory->apart[kind] != UINT_MAX)
+                memory->apart[kind] = 0;
+        }
+    }
+}
+
 static void tell_others(struct limits *limits, const struct sets *sets)
 {
     unsigned have_runs[TRANSFER_KINDS] = {0};
@@ -102,6 +119,7 @@ static void tell_others(struct limits *limits, const struct sets *sets)
         if (found->source == LIMIT_RUNS && found->has_role)
             tell_part(limits->graph, limits_find(limits, &found->role), found, have_runs);
     }
+    forget_behind_ports(limits);
     tell_alike(limits);
 }
 

@@ -331,7 +331,8 @@ static bool add_peer(const struct gpu_run *run, struct gpu_cells *cells, int64_t
     return gpu_cells_add(run, cells, &cell);
 }
 
-/* Adds the requested sets before all others; devices that were left out have none. */
+/* Adds the requested sets: pairs before all others, larger ones behind. Devices that were left out
+ * have none. */
 static bool list_asked(const struct gpu_run *run, struct gpu_cells *cells, size_t *ret_count)
 {
     bool ok = true;
@@ -343,7 +344,7 @@ static bool list_asked(const struct gpu_run *run, struct gpu_cells *cells, size_
         if (!is_there)
             continue;
         ok = add_peer(run, cells, number_of(0, ASKED, 0, (int)(i >> 6), (int)(i & 63)),
-                      set.by_kernel ? GPU_BY_KERNEL : GPU_BY_ENGINE, 0);
+                      set.by_kernel ? GPU_BY_KERNEL : GPU_BY_ENGINE, set.count == 2 ? 0 : 2);
         *ret_count += set.count == 2;
     }
     return ok;
