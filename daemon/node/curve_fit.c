@@ -385,8 +385,10 @@ double curve_fit_time_ns(const struct curve_fit *fit, double bytes)
 double curve_fit_called_ns(double queued_ns, double t0_call_ns, double t0_queue_ns)
 {
     double more_ns = t0_call_ns - t0_queue_ns;
-    return queued_ns +
-           (!(more_ns < 0) ? more_ns : fmin(more_ns + fmax(queued_ns - t0_queue_ns, 0), 0));
+    if (!(more_ns < 0))
+        return queued_ns + more_ns;
+    queued_ns = fmax(queued_ns, t0_queue_ns);
+    return queued_ns + fmin(more_ns + queued_ns - t0_queue_ns, 0);
 }
 
 double curve_fit_spread(const struct curve_fit *fit, double bytes)

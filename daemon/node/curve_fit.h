@@ -69,6 +69,7 @@ double curve_fit_time_ns(const struct curve_fit *fit, double bytes);
  * Some engines are faster alone than one behind another. An H200's engine that reads a peer's
  * memory takes 9 us and 12.6 us for any size below 1 MiB. The reason is that it polls for the end
  * in steps of 9.3 us. The difference is then negative, and shrinks to 0 as the bytes take longer.
+ * Sizes that take less than t0_queue_ns in a queue, which contradicts it, take t0_call_ns alone.
  */
 double curve_fit_called_ns(double queued_ns, double t0_call_ns, double t0_queue_ns);
 

@@ -241,6 +241,7 @@ static void calls_are_told_from_queues(void **state)
             curve_fit_called_ns(seen[i].queued_ns, seen[i].t0_call_ns, seen[i].t0_queue_ns);
         assert_true(fabs(called_ns / seen[i].called_ns - 1) < 0.08);
     }
+    assert_float_equal(curve_fit_called_ns(1000, 9000, 20000), 9000, 0); /* never negative */
     assert_true(isnan(curve_fit_called_ns(1000, NAN, 500)) &&
                 isnan(curve_fit_called_ns(1000, 500, NAN)));
 }
