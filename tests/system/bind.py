@@ -14,6 +14,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, NODES  # noqa: E402
+from built_node import Built  # noqa: E402
 from node import Node, cpus_of, has_links_alone  # noqa: E402
 from reasons import codes, texts  # noqa: E402
 from tap import run_tests  # noqa: E402
@@ -523,9 +524,19 @@ def tasks_that_exchange_bytes_share_an_l3():
                 assert "tasks that exchange bytes have 8 cores each and share no L3; with 2 each (cores_per_task) they would, but leave out more than half of the cores or take as long" in words, said
 
 
+def the_launchers_order_stands_where_it_takes_less_as_copies_go():
+    """The search took 4 to 3 by the measured engine, then all by kernel, where that is fastest."""
+    kernel = (0, 3, 50.9e9, {"bytes": "4096"}), (0, 3, 9.83e9, {"bytes": "1048576"}), (3, 1, 8.88e9), (3, 4, 415e9), (4, 0, 51.5e9), (4, 2, 51e9)
+    with tempfile.TemporaryDirectory() as folder:
+        with Asked(Built([{"cores": 8, "ports": [["gpu"]] * 5}], values=[("gpu_gpu_copy_engine", "gpu4", "gpu3", 50e9), *(("gpu_gpu_kernel", f"gpu{a}", f"gpu{b}", *rest) for a, b, *rest in kernel)]).write(folder)) as node:
+            answer = node.bind(tasks=5, flows=[{"from": 4, "to": 3, "bytes": 10**6}])
+            assert "copies-by-kernel" in codes(answer, "reasons"), answer["reasons"]
+            assert time_of(answer) <= answer["baseline"]["time_ns"], (answer["predicted"], answer["baseline"])
+
+
 if __name__ == "__main__":
     run_tests([tasks_that_exchange_bytes_share_an_l3, best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, what_few_bytes_take_adds_up_from_what_is_said, what_was_not_measured_of_the_launchers_order_is_said, a_lower_bound_does_not_go_before_a_whole_price, every_number_of_a_sentence_follows_from_the_price,
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
                a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_not_known_is_said,
                order_matters_where_each_copies_to_all_over_one_port, a_guess_at_the_drivers_way_is_told, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
-               tasks_that_may_use_no_gpu_are_told_so, tasks_without_gpus_have_a_price_where_what_they_stream_is_known, what_another_choice_takes_is_told_and_true, numbers_beyond_64_bits_are_answered])
+               tasks_that_may_use_no_gpu_are_told_so, tasks_without_gpus_have_a_price_where_what_they_stream_is_known, what_another_choice_takes_is_told_and_true, numbers_beyond_64_bits_are_answered, the_launchers_order_stands_where_it_takes_less_as_copies_go])

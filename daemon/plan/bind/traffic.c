@@ -404,7 +404,7 @@ static enum berth_code find_roomy(struct work *work, int64_t cores, struct berth
 }
 
 /* Cores are handed out for what was found, and for the order: with many a task not all of them have
- * the nearest memory. The order stands where it is really less. */
+ * the nearest memory. */
 static enum berth_code settle_room(struct work *work, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
@@ -416,20 +416,24 @@ static enum berth_code settle_room(struct work *work, struct berth_err *err)
         code = look_for_room(work, cores, err); /* of what is compared with it */
     if (code == BERTH_OK)
         code = find_real(work, traffic->in_order, traffic->order_memory, &cores, err);
-    if (code != BERTH_OK)
-        return code;
-    traffic->is_order_real = true;
-    struct bind_priced ours =
-                           plan_bind_price_of(traffic->price, traffic->slot, traffic->task_memory),
+    traffic->is_order_real = code == BERTH_OK;
+    return code;
+}
+
+/* The order stands where it is really less: by the memory that tasks get, and as they copy. */
+static void keep_order(struct work *work)
+{
+    struct bind_traffic *traffic = work->traffic;
+    bool is_real = traffic->is_order_real;
+    struct bind_priced ours = plan_bind_price_of(traffic->price, traffic->slot,
+                                                 is_real ? traffic->task_memory : NULL),
                        order = plan_bind_price_of(traffic->price, traffic->in_order,
-                                                  traffic->order_memory);
-    if (is_less(&order, &ours, SEARCH_SAME)) {
-        memcpy(traffic->slot, traffic->in_order, work->tasks * work->each * sizeof *traffic->slot);
-        memcpy(traffic->task_memory, traffic->order_memory,
-               work->tasks * sizeof *traffic->task_memory);
-        traffic->found.settled = 0;
-    }
-    return BERTH_OK;
+                                                  is_real ? traffic->order_memory : NULL);
+    if (!is_less(&order, &ours, SEARCH_SAME))
+        return;
+    memcpy(traffic->slot, traffic->in_order, work->tasks * work->each * sizeof *traffic->slot);
+    memcpy(traffic->task_memory, traffic->order_memory, work->tasks * sizeof *traffic->task_memory);
+    traffic->found.settled = 0;
 }
 
 static enum berth_code choose(struct work *work, struct bind_answer *answer, struct berth_err *err)
@@ -447,6 +451,8 @@ static enum berth_code choose(struct work *work, struct bind_answer *answer, str
         code = settle_room(work, err);
     if (code != BERTH_OK)
         return code;
+    if (traffic->is_chosen)
+        keep_order(work);
     traffic->in_rank_order = work->request->in_rank_order;
     for (size_t b = 0; b < work->tasks * work->each; b++) {
         answer->gpu[b] = work->gpus->gpu[traffic->slot[b]];
