@@ -14,12 +14,14 @@
 #define TOUCHES_MAX  3e6 /* flows of all steps from one start */
 #define PRICES_MAX   300
 #define PRICED_MAX   1e6 /* squares of the flows of all choices priced */
+#define FIRST_MAX    3e7 /* likewise of the first ones, when they are more than a few */
 
 static bool run(struct search_work *work)
 {
     struct search_result *result = &work->result;
     const struct search_problem *problem = work->problem;
-    double flows = (double)problem->flow_count + 1;
+    double flows = (double)problem->flow_count + 1,
+           first = fmin(FIRST_MAX / (flows * flows) + 1, FIRST_PRICES);
     bool is_covered;
     for (size_t f = 0; f < problem->flow_count; f++)
         result->bound_ns =
@@ -30,11 +32,11 @@ static bool run(struct search_work *work)
     plan_search_work_order(work, work->best);
     plan_search_work_try(work, work->best);
     work->scale = 1 / fmax(result->cost.time_ns, 1e-3);
-    if (!plan_search_local(work, 1, FIRST_STEPS, FIRST_PRICES) ||
+    if (!plan_search_local(work, 1, FIRST_STEPS, (size_t)first) ||
         !plan_search_exact(work, &is_covered))
         return false;
     double steps = fmin(TOUCHES_MAX / flows, STEPS * (double)(work->berths * problem->slots)),
-           prices = fmin(PRICED_MAX / (flows * flows) + FIRST_PRICES, PRICES_MAX);
+           prices = fmin(PRICED_MAX / (flows * flows) + first, PRICES_MAX);
     if (!is_covered && !plan_search_local(work, STARTS, (size_t)steps, (size_t)prices))
         return false;
     result->is_proven =

@@ -18,7 +18,7 @@
 #define SLOTS     72
 #define KINDS     3
 #define RESOURCES 40
-#define FLOWS     512
+#define FLOWS     4096
 #define USES      4
 
 /* A node of numbers: the time of each arc alone and its load on resources. An iteration takes as

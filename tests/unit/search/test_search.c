@@ -329,6 +329,34 @@ static void where_there_is_one_choice_it_is_proven(void **state)
     free(node);
 }
 
+/* Far above every bound. */
+static struct search_cost dear_price(void *context, const uint16_t *slot)
+{
+    struct search_cost cost = price(context, slot);
+    cost.time_ns *= 2;
+    return cost;
+}
+
+/* A price of thousands of flows takes a part of a second: few are looked at. */
+static void few_choices_are_priced_of_thousands_of_flows(void **state)
+{
+    (void)state;
+    uint16_t slot[SLOTS];
+    uint64_t seed = 3;
+    struct node *node = begin(64, 64, 1, 1);
+    for (size_t i = 0; i < 64; i++)
+        for (size_t j = 0; j < 64; j++)
+            if (i != j) {
+                arc_of(node, 0, i, j)->alone_ns = 1 + (double)(random_next(&seed) % 1000);
+                flow(node, 0, (int)i, (int)j);
+            }
+    node->problem.price = dear_price;
+    struct search_result result;
+    assert_true(plan_search(&node->problem, slot, &result));
+    assert_in_range(result.priced, 1, 16);
+    free(node);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +365,7 @@ int main(void)
         cmocka_unit_test(what_is_alike_is_looked_at_once),
         cmocka_unit_test(two_that_talk_outside_part_and_two_that_exchange_meet),
         cmocka_unit_test(many_slots_are_searched_within_bounds),
+        cmocka_unit_test(few_choices_are_priced_of_thousands_of_flows),
         cmocka_unit_test(the_bound_knows_what_must_be_shared),
         cmocka_unit_test(in_order_and_several_each_hold_with_many),
         cmocka_unit_test(in_order_where_nothing_is_faster),
