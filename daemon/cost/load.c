@@ -460,7 +460,7 @@ static struct load_part part_of(const struct load_scratch *scratch, size_t i, un
 {
     const struct load_transfer *transfer = scratch->transfer[i];
     const struct sim_flow *flow = &scratch->flow[i];
-    struct load_part part = {.time = {flow->end_ns, flow->end_ns, flow->end_ns}};
+    struct load_part part = {.time = estimate_of(flow->end_ns, flow->end_ns, flow->end_ns)};
     if (transfer == NULL)
         return part;
     part = (struct load_part){.time = end_of(scratch, i, turn * transfer->launch_ns),

@@ -47,7 +47,7 @@ static bool find_ends(const struct graph *graph, const place_id *gpu, size_t cou
 struct bind_collective plan_bind_collective(const struct snapshot *snap, const place_id *gpu,
                                             size_t count, double bytes)
 {
-    struct bind_collective none = {.time = {NAN, NAN, NAN}};
+    struct bind_collective none = {.time = estimate_of(NAN, NAN, NAN)};
     const struct value *item = NULL, *below = NULL, *above = NULL, *large = NULL;
     place_id from, to;
     char members[24];
@@ -77,7 +77,7 @@ struct bind_collective plan_bind_collective(const struct snapshot *snap, const p
                    (bytes_of(snap, above) / above->value * 1e9 - time_ns);
     else
         time_ns += (bytes - least) / (large != NULL ? large->value : below->value) * 1e9;
-    return (struct bind_collective){.time = {time_ns, time_ns * below->value / below->high,
-                                             time_ns * below->value / below->low},
-                                    .value = below};
+    struct estimate time = estimate_of(time_ns, time_ns * below->value / below->high,
+                                       time_ns * below->value / below->low);
+    return (struct bind_collective){.time = time, .value = below};
 }

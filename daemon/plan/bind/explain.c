@@ -576,7 +576,7 @@ static void predict(struct explained *explained, const place_id *order_memory, b
     *ours = plan_bind_price_of(traffic->price, traffic->slot, traffic->task_memory);
     *order = plan_bind_price_of(traffic->price, traffic->in_order, order_memory);
     if (order->lacking > ours->lacking) /* what more of the order is known of says less */
-        *order = (struct bind_priced){.step = {NAN, NAN, NAN}, .compared_ns = NAN};
+        *order = (struct bind_priced){.step = estimate_of(NAN, NAN, NAN), .compared_ns = NAN};
     *ret_is_worse =
         !isnan(ours->step.time_ns) && order->compared_ns > ours->compared_ns * (1 + POLICY_SAME);
     if (*ret_is_worse) {
@@ -600,7 +600,7 @@ static void predict(struct explained *explained, const place_id *order_memory, b
 static struct bind_collective collective_of(const struct explained *explained, const uint16_t *slot)
 {
     const struct bind_price *price = explained->price;
-    struct bind_collective found = {.time = {NAN, NAN, NAN}};
+    struct bind_collective found = {.time = estimate_of(NAN, NAN, NAN)};
     place_id *gpu = calloc(price->request.tasks + 1, sizeof *gpu);
     for (size_t t = 0; gpu != NULL && t < price->request.tasks; t++)
         gpu[t] = price->request.gpu[slot[t]];
