@@ -128,6 +128,8 @@ def numbers_follow_from_the_price(node, request, answer):
     for start in coded(answer, "last-starts", "reasons")[:1]:
         seen["start"] += 1
         assert 0.09 * answer["predicted"]["time_ns"] < sum(start["numbers"].values()) <= max(answer["predicted"]["time_ns"], (answer["baseline"] or answer["predicted"])["time_ns"]), (request, start)
+    said = codes(answer, "reasons")
+    assert "last-transfer" not in said or not any(code.startswith("in-order") for code in said[:said.index("last-transfer")]), said
     for share in coded(answer, "limit-shared") + coded(answer, "limit-shared-nominal") + coded(answer, "in-order-limit-shared", "reasons"):
         seen["share"] += 1
         numbers = share["numbers"]

@@ -582,7 +582,7 @@ static void predict(struct explained *explained, const place_id *order_memory, b
     if (*ret_is_worse) {
         explain_last(explained, order, REASON_IN_ORDER_LAST_TRANSFER, &explained->in_order);
         explain_limits(explained, order, REASON_IN_ORDER_LIMIT_SHARED, REASON_IN_ORDER_LIMIT_SHARED,
-                       &answer->reasons);
+                       &explained->in_order);
     }
     answer->predicted = ours->step;
     answer->baseline = order->step;
