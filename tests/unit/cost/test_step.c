@@ -222,7 +222,7 @@ static void a_route_weighs_what_moves_meanwhile(void **state)
     request.concurrent = nowhere;
     request.concurrent_count = 1;
     assert_int_equal(plan_route(f.snap, &request, &answer, &err), BERTH_INVALID_PARAMETER);
-    assert_string_equal(err.arg[0].text, "concurrent[0]");
+    assert_string_equal(err.arg[0].text, "concurrent[0].to");
     end(&f);
 }
 
