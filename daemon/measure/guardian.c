@@ -55,13 +55,15 @@ static bool prepare(struct guardian *guardian)
            prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-/* Executes the probe, in the child. Its message about a failure precedes the guardian's about the
- * exit, and the first one counts. */
+/* Executes the probe, in the child. The daemon has the session's number before the probe can kill
+ * the guardian. The message about a failure precedes the guardian's about the exit; the first one
+ * counts. */
 _Noreturn static void become_probe(const struct guardian *guardian, pid_t parent, char **argv)
 {
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() == parent) {
+        send_news(GUARDIAN_STARTED, getpid());
         sigprocmask(SIG_SETMASK, &guardian->probe_mask, NULL);
         execvp(argv[0], argv + 1);
         send_news(GUARDIAN_FAILED, errno);
@@ -80,7 +82,6 @@ static void start_probe(struct guardian *guardian, char **argv)
         return;
     }
     guardian->probe = child;
-    send_news(GUARDIAN_STARTED, child);
     /* Close the outputs, so that they end with the probe, not with this process. */
     dup2(STDIN_FILENO, STDOUT_FILENO);
     dup2(STDIN_FILENO, STDERR_FILENO);
