@@ -124,9 +124,10 @@ static struct memcores_value rate_from(const struct memcores_access *access, pla
             low = t;
         }
     }
-    if (above == NULL && below == NULL)
+    const struct value *nearest = above != NULL ? above : below;
+    if (nearest == NULL)
         return unknown;
-    struct memcores_value found = of_value(above != NULL ? above : below);
+    struct memcores_value found = of_value(nearest);
     if (found.source == SOURCE_NOMINAL)
         doubt(&found, REASON_PEAK_RATE, SOURCE_NOMINAL);
     if (above != NULL && below != NULL && high > threads) {

@@ -36,7 +36,7 @@ clang-format-14 --dry-run --Werror "${formatted[@]}"
 verdict clang-format $? "${#formatted[@]} files"
 
 # SC2317 reports functions that are called by name as unreachable.
-shellcheck --exclude=SC2317 "${scripts[@]}"
+shellcheck -x --exclude=SC2317 "${scripts[@]}"
 verdict shellcheck $? "${#scripts[@]} scripts"
 
 # systemd-analyze reports most findings with exit status 0, so any output counts.

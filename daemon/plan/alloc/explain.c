@@ -40,9 +40,10 @@ static void warn_of_links(struct alloc_work *work)
             size_t count = by != PLACE_NONE && of != PLACE_NONE && of != by
                                ? endpoints_down_between(graph, by, of, text)
                                : 0;
-            for (size_t k = 0; k < count; k++)
-                reasons_add(&work->answer.warnings, REASON_LINK_DOWN, SUBJECTS(text[k]),
-                            NO_NUMBERS);
+            for (size_t k = 0; k < count; k++) {
+                const char *down = text[k];
+                reasons_add(&work->answer.warnings, REASON_LINK_DOWN, SUBJECTS(down), NO_NUMBERS);
+            }
         }
 }
 

@@ -320,7 +320,7 @@ static int64_t share_of(const struct work *work, const bool *set)
         cores += set[g] ? work->cores->group[g].cores : 0;
     for (size_t t = 0; t < work->request->tasks; t++)
         tasks += is_within(work, t, set);
-    return cores / tasks;
+    return tasks > 0 ? cores / tasks : cores;
 }
 
 /* As many for every task as all find next to their GPUs. Where near groups are nested or apart, as

@@ -501,8 +501,10 @@ static void warn_of_unknown(const struct explained *explained)
                            ? endpoints_down_between(explained->graph, price->place[flow->from],
                                                     price->place[flow->to], down)
                            : 0;
-        for (size_t i = 0; i < links; i++)
-            reasons_add(warnings, REASON_LINK_DOWN, SUBJECTS(down[i]), NO_NUMBERS);
+        for (size_t i = 0; i < links; i++) {
+            const char *text = down[i];
+            reasons_add(warnings, REASON_LINK_DOWN, SUBJECTS(text), NO_NUMBERS);
+        }
     }
     if (price->unknown + price->unpriced == 0)
         return;

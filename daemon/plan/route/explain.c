@@ -103,14 +103,14 @@ static const char *by_name(enum mechanism by)
 /* Where a hop's rate is from. */
 static const char *rate_source(const struct transfer *hop)
 {
-    return hop->basis == BASIS_OWN       ? value_source_name(hop->value->source)
-           : hop->basis == BASIS_MEMORY  ? "half of the rate of that memory"
-           : hop->basis == BASIS_REVERSE ? "the rate of the other direction"
-           : hop->basis == BASIS_ENGINE  ? "the published limit of such copy engines"
-           : hop->basis == BASIS_BOUND   ? "a published bound of such accesses"
-           : hop->value != NULL          ? "the highest rate at either end"
-           : hop->reach != NULL          ? "the stated rate of the links and the efficiency of such"
-                                         : "the stated rate of the links";
+    return hop->basis == BASIS_OWN && hop->value != NULL ? value_source_name(hop->value->source)
+           : hop->basis == BASIS_MEMORY                  ? "half of the rate of that memory"
+           : hop->basis == BASIS_REVERSE                 ? "the rate of the other direction"
+           : hop->basis == BASIS_ENGINE ? "the published limit of such copy engines"
+           : hop->basis == BASIS_BOUND  ? "a published bound of such accesses"
+           : hop->value != NULL         ? "the highest rate at either end"
+           : hop->reach != NULL         ? "the stated rate of the links and the efficiency of such"
+                                        : "the stated rate of the links";
 }
 
 static void warn_of_hop(const struct route_work *work, const struct route_option *option,
@@ -139,8 +139,10 @@ static void warn_of_hop(const struct route_work *work, const struct route_option
                     NUMBERS(hop->slowdown));
     char down[2][ENDPOINTS_DOWN_SIZE];
     size_t count = endpoints_down_between(work->graph, hop->from, hop->to, down);
-    for (size_t k = 0; k < count; k++)
-        reasons_add(warnings, REASON_LINK_DOWN, SUBJECTS(down[k]), NO_NUMBERS);
+    for (size_t k = 0; k < count; k++) {
+        const char *text = down[k];
+        reasons_add(warnings, REASON_LINK_DOWN, SUBJECTS(text), NO_NUMBERS);
+    }
 }
 
 /* Several parts in the host's memory: the probe used one place of it. On two H100 two ports got 105
