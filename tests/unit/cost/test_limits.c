@@ -249,7 +249,7 @@ static void shares_that_are_met_by_chance_explain_nothing(void **state)
         {.users = link, .one_way = FIT_NO_CANDIDATE},
         {.users = place, .is_one_place = true, .one_way = FIT_NO_CANDIDATE}};
     struct set_flow measured[4][2];
-    struct limits_run result[4] = {{NULL}};
+    struct limits_run result[4] = {{.predicted = NULL}};
     struct fit_run run[4];
     for (size_t r = 0; r < 4; r++) {
         for (size_t i = 0; i < 2; i++)
