@@ -75,4 +75,4 @@ command -v hipcc >/dev/null || left_out+=("no HIP compiler")
 printf '%s\n' "${left_out[@]-nothing}"
 [ -e /dev/nvidiactl ] || [ -e /dev/kfd ] ||
     echo "GPUs are measured where there are any; a recording of two H200: build/bin/berth" \
-        "--node tests/nodes/h200x2 sets (curves gpu_gpu_copy_engine, matrix memory_latency)."
+        "--node tests/nodes/h200x2 contention (curves gpu_gpu_copy_engine, matrix memory_latency)."
