@@ -7,7 +7,7 @@
  * such, all of their links count, because which one it takes is not known. Between a gpu and the
  * host there is one way where it is known which package the gpu is at; memory that another gpu has
  * in common with its cores (MI300A) is reached as that gpu's is. What a NUMA node's memory carries
- * is no lane: it is shared (plan/route/share.h).
+ * is no lane: it is a limit (cost/limits.h).
  *
  * Pure; any thread.
  */
