@@ -205,7 +205,7 @@ int cmd_file_replace(const char *path, const char *text, size_t length);
  * berth_error_detail. ret_text: cut where it does not fit. */
 void cmd_closed_explain(struct cmd *cmd, const char *text, char *ret_text, size_t size);
 
-/* The same for the last error's detail, if it is that no gpu is allowed; else the bare detail. */
+/* Explains the last error's detail likewise, if it is that no gpu is allowed; else copies it. */
 void cmd_closed_explain_error(struct cmd *cmd, int status, char *ret_text, size_t size);
 
 #define CMD_CLOSED_CODE "gpus-not-allowed" /* of a warning that no gpu is allowed */

@@ -27,11 +27,11 @@ bool agreement_contradictions(const struct values *values, const struct sets *se
 struct agreement {
     /* between a rate and the same in a run of one, beyond their own intervals */
     double rate;
-    /* between the start-up times by callers' clocks of one metric and axes, between other places of
-     * the same kinds */
+    /* deviation between start-up times by callers' clocks: of one metric and axes, between other
+     * places of the same kinds */
     double call;
     uint32_t rates, calls; /* how many show it */
-    /* of one repetition from the next, of large transfers: geometric mean */
+    /* deviation of one repetition from the next, of large transfers: geometric mean */
     double one;
 };
 

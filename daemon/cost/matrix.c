@@ -352,7 +352,9 @@ static void bound_by_ends(const struct matrix *matrix, struct transfer *transfer
                 transfer->bytes_per_s = at[end]->value;
                 transfer->value = at[end];
                 transfer->basis = is_reverse ? BASIS_REVERSE : BASIS_END;
-                transfer->source = is_reverse ? SOURCE_PUBLISHED : SOURCE_NOMINAL;
+                transfer->source =
+                    is_reverse ? estimate_worse(SOURCE_REVERSE_DIRECTION, estimate_source(at[end]))
+                               : SOURCE_NOMINAL;
             }
         if (at[0] != NULL || at[1] != NULL)
             return;

@@ -1,7 +1,6 @@
 /**
- * Transfers together: how long each of several that begin at the same moment takes, when they share
- * what was found to be shared, or what structure shows where nobody measured. As cost/load.h has
- * it, for a few transfers whose ways are known already.
+ * Concurrent transfers of a request that are known already: the time of each, by the simulator and
+ * the limits of cost/load.h.
  *
  * Pure; any thread.
  */
@@ -15,14 +14,14 @@
 struct step_flow {
     const struct transfer *transfer;
     double bytes;
-    /* how much later than the first it begins: until then the others have all to themselves */
+    /* delay behind the first; the others share everything until then */
     double begin_ns;
     struct estimate time; /* result, from then on; never less than alone */
-    const char *shared;   /* result: what slowed it last, of the snapshot; NULL nothing */
-    /* result: of structure, nothing was measured together in it; the time has no interval */
+    const char *shared;   /* result: the limit that slowed it last, of the snapshot; NULL none */
+    /* result: the capacity of that limit is stated; the time has no interval */
     bool is_nominal;
-    /* result: its end where what slows it is shared as sets show that it is not fairly: those who
-     * are first take all that they can, whoever is; else time_ns */
+    /* result: its earliest and latest end where runs show that the limit is not shared fairly: the
+     * first transfer takes all that it can; else time_ns */
     double soonest_ns, latest_ns;
 };
 
