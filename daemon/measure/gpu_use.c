@@ -151,6 +151,8 @@ static double width_between(const struct graph *graph, place_id a, place_id b)
     return width;
 }
 
+#define NAME_MAX_LENGTH 71 /* of a GPU, in the probe's sets */
+
 #define DETOURS 2 /* of a transfer in parts, beside its direct path */
 
 /* A path over one gpu or two between. */
@@ -182,6 +184,7 @@ static void note_detour(struct detour detour[DETOURS], const struct detour *its)
 static void find_detours(const struct graph *graph, place_id from, place_id to,
                          struct detour detour[DETOURS])
 {
+    bool is_small = graph_count(graph, PLACE_GPU) <= 16; /* else one gpu between has to do */
     for (place_id a = graph_next(graph, PLACE_GPU, 0); a != PLACE_NONE;
          a = graph_next(graph, PLACE_GPU, a + 1)) {
         double first = width_between(graph, from, a);
@@ -189,7 +192,7 @@ static void find_detours(const struct graph *graph, place_id from, place_id to,
             continue;
         note_detour(detour,
                     &(struct detour){{a, PLACE_NONE}, fmin(first, width_between(graph, a, to))});
-        for (place_id b = graph_next(graph, PLACE_GPU, 0); b != PLACE_NONE;
+        for (place_id b = graph_next(graph, PLACE_GPU, 0); b != PLACE_NONE && is_small;
              b = graph_next(graph, PLACE_GPU, b + 1))
             if (b != a && b != from && b != to)
                 note_detour(detour, &(struct detour){{a, b},
@@ -204,8 +207,12 @@ static char *append_split(char *list, const struct graph *graph, place_id from, 
                           const char *mechanism)
 {
     struct detour detour[DETOURS] = {0};
-    char text[(3 * DETOURS + 1) * 2 * 72];
+    char text[(3 * DETOURS + 1) * 2 * (NAME_MAX_LENGTH + 1) + 16];
     find_detours(graph, from, to, detour);
+    for (place_id gpu = graph_next(graph, PLACE_GPU, 0); gpu != PLACE_NONE;
+         gpu = graph_next(graph, PLACE_GPU, gpu + 1))
+        if (strlen(probe_name(graph, gpu)) > NAME_MAX_LENGTH)
+            return list; /* the probe knows no such name */
     int used = snprintf(text, sizeof text, "%s%s>%s", mechanism, probe_name(graph, from),
                         probe_name(graph, to));
     for (size_t i = 0; i < DETOURS && detour[i].width > 0; i++) {
@@ -221,16 +228,23 @@ static char *append_split(char *list, const struct graph *graph, place_id from, 
     return detour[0].width > 0 ? append(list, text, (size_t)used) : list;
 }
 
-static char *append_splits(char *list, const struct gpu_use *use, const struct graph *graph)
+static char *append_splits(char *list, const struct gpu_use *use, const struct graph *graph,
+                           size_t room)
 {
     static const char *const mechanisms[] = {"kernel/", ""};
-    for (size_t m = 0; m < 2; m++)
-        for (place_id from = graph_next(graph, PLACE_GPU, 0); from != PLACE_NONE;
-             from = graph_next(graph, PLACE_GPU, from + 1))
-            for (place_id to = graph_next(graph, PLACE_GPU, 0); to != PLACE_NONE;
-                 to = graph_next(graph, PLACE_GPU, to + 1))
-                if (from != to && list != NULL && gpu_use_counts(use, graph, from))
+    for (place_id from = graph_next(graph, PLACE_GPU, 0); from != PLACE_NONE;
+         from = graph_next(graph, PLACE_GPU, from + 1))
+        for (place_id to = graph_next(graph, PLACE_GPU, 0); to != PLACE_NONE;
+             to = graph_next(graph, PLACE_GPU, to + 1))
+            for (size_t m = 0; m < 2; m++) {
+                bool is_asked = from != to && list != NULL && room > 0 &&
+                                gpu_use_counts(use, graph, from) &&
+                                strlen(list) < GPU_USE_SETS_BYTES;
+                size_t length = is_asked ? strlen(list) : 0;
+                if (is_asked)
                     list = append_split(list, graph, from, to, mechanisms[m]);
+                room -= is_asked && list != NULL && strlen(list) > length;
+            }
     return list;
 }
 
@@ -251,5 +265,5 @@ char *gpu_use_sets(const struct graph *graph, const char *vendor)
             list = append(list, text, strlen(text));
     }
     link_paths_free(paths);
-    return list != NULL ? append_splits(list, &use, graph) : NULL;
+    return list != NULL ? append_splits(list, &use, graph, GPU_USE_SETS_MAX - count) : NULL;
 }

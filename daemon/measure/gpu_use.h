@@ -48,8 +48,11 @@ char *gpu_use_names(const struct gpu_use *use, const struct graph *graph);
  * NULL when out of memory. */
 char *gpu_use_translate(const struct graph *graph, const char *places);
 
-/* Returns pairs of transfers between GPUs to measure concurrently, because they reveal the path of
- * one of them (cost/path_inference.h). In the probe's names: "FROM>TO+FROM>TO", comma separated;
- * only vendor's GPUs, NULL all. "" when nothing is open. The caller frees it; NULL when out of
- * memory. */
+#define GPU_USE_SETS_MAX   256   /* the probe takes no more */
+#define GPU_USE_SETS_BYTES 65536 /* no set is added behind so many; an argument has 128 KiB */
+
+/* Returns transfers between GPUs to measure concurrently: pairs that reveal the path of one of them
+ * (cost/path_inference.h), and the parts of each transfer that Route may split. In the probe's
+ * names: "FROM>TO+FROM>TO", "kernel/" before those by kernel, comma separated; only vendor's GPUs,
+ * NULL all. "" when nothing is open. The caller frees it; NULL when out of memory. */
 char *gpu_use_sets(const struct graph *graph, const char *vendor);

@@ -94,9 +94,44 @@ static void places_get_the_probes_names(void **state)
     graph_unref(graph);
 }
 
+/* 20 GPUs of which each two are linked have 760 transfers in parts: the probe gets as many as it
+ * takes, within the length of an argument, also with long names. */
+static void the_probe_gets_no_more_sets_than_it_takes(void **state)
+{
+    (void)state;
+    for (int is_long = 0; is_long < 2; is_long++) {
+        struct graph *graph = graph_new();
+        struct berth_err err = {0};
+        graph_add_place(graph, PLACE_MACHINE, 0);
+        for (int i = 0; i < 20; i++) {
+            char uuid[80];
+            place_id gpu = graph_add_place(graph, PLACE_GPU, i);
+            snprintf(uuid, sizeof uuid, "GPU-%0*d", is_long ? 60 : 2, i);
+            graph->places[gpu].parent = 0;
+            assert_true(place_set_text(&graph->places[gpu].uuid, uuid));
+            for (place_id other = 1; other < gpu; other++) {
+                struct link *link = graph_add_link(graph, other, gpu, LINK_XGMI);
+                assert_non_null(link);
+                link->nominal_bytes_per_s = 50e9;
+            }
+        }
+        assert_int_equal(graph_finish(graph, &err), BERTH_OK);
+        char *sets = gpu_use_sets(graph, NULL);
+        assert_non_null(sets);
+        size_t count = 1;
+        for (const char *c = sets; *c != '\0'; c++)
+            count += *c == ',';
+        assert_true(is_long ? count > 32 && count < GPU_USE_SETS_MAX : count == GPU_USE_SETS_MAX);
+        assert_true(strlen(sets) < GPU_USE_SETS_BYTES + 2048);
+        free(sets);
+        graph_unref(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(processes_make_use),
-                                       cmocka_unit_test(places_get_the_probes_names)};
+                                       cmocka_unit_test(places_get_the_probes_names),
+                                       cmocka_unit_test(the_probe_gets_no_more_sets_than_it_takes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
