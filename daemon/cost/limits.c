@@ -88,6 +88,31 @@ size_t limits_of(const struct limits *limits, unsigned kind, place_id from, plac
     return count;
 }
 
+static bool is_way(const struct limit *limit)
+{
+    return limit->role.direction != LIMIT_BOTH && limit->role.part != LIMIT_MEMORY;
+}
+
+static bool is_on(const struct limits_pair *pair, uint16_t item)
+{
+    bool is = limits_pair_has(pair, pair->sure_count, item);
+    for (size_t i = 0; i < pair->other_count && !is; i++)
+        is = pair->other[i] == item;
+    return is;
+}
+
+bool limits_meet(const struct limits *limits, struct limits_ends a, struct limits_ends b)
+{
+    const struct limits_pair *x = limits_pair(limits, a.from, a.to),
+                             *y = limits_pair(limits, b.from, b.to);
+    bool meet = x == y || !x->is_known || !y->is_known;
+    for (size_t i = 0; i < x->sure_count && !meet; i++)
+        meet = is_way(&limits->item[x->use[i]]) && is_on(y, x->use[i]);
+    for (size_t i = 0; i < x->other_count && !meet; i++)
+        meet = is_on(y, x->other[i]);
+    return meet;
+}
+
 static int compare_alone(const void *a, const void *b)
 {
     const struct value *x = a, *y = b;

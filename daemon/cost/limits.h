@@ -29,6 +29,7 @@
 #define LIMIT_STEPS_MAX   8
 #define LIMIT_TWINS_MAX   4
 #define LIMITS_USES_MAX   128 /* limits of one transfer */
+#define LIMITS_OTHERS_MAX 48  /* links of its other paths */
 #define LIMITS_PLACES_MAX 256
 #define LIMITS_NO_LINK    UINT32_MAX
 
@@ -112,10 +113,19 @@ struct limits_pair {
     const struct value *cores; /* value behind bytes_per_s; NULL: links state it */
     bool several;   /* other paths are as wide and as short: the driver's choice is unknown */
     bool over_host; /* GPUs without a known path over links of GPUs */
+    bool is_known;  /* the path: links and ports on it are among its limits */
     /* private: sure_count limits with their stated capacity, then up to part_count those that only
      * runs show, then those found from runs */
     uint8_t sure_count, part_count, use_count;
     uint16_t use[LIMITS_USES_MAX];
+    /* private: links of other paths that are as wide and as short */
+    uint8_t other_count;
+    uint16_t other[LIMITS_OTHERS_MAX];
+};
+
+/* The ends of a transfer. */
+struct limits_ends {
+    place_id from, to;
 };
 
 /* A concurrent-transfer run, in the order of the sets. */
@@ -163,6 +173,10 @@ size_t limits_of(const struct limits *limits, unsigned kind, place_id from, plac
  * part, whatever is known of it. */
 bool limits_uses(const struct limits *limits, const struct limit *limit, place_id from, place_id to,
                  const char *axes);
+
+/* True when two transfers may share a link or a port, in one direction: also one of several paths
+ * of which the driver's choice is unknown, and where no path is known. Memories do not count. */
+bool limits_meet(const struct limits *limits, struct limits_ends a, struct limits_ends b);
 
 /* Returns the limit of structure with that role; NULL none. */
 struct limit *limits_find(const struct limits *limits, const struct limit_role *role);

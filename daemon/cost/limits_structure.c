@@ -10,7 +10,8 @@
 #include "node/gpu.h"
 #include "node/pci.h"
 
-#define NONE UINT16_MAX
+#define NONE      UINT16_MAX
+#define PATHS_MAX 16
 /* A GPU pair's rate clearly above that of a link: runs count as reproduced within as much. */
 #define CLEARLY (1 + POLICY_SIMILAR)
 
@@ -498,6 +499,21 @@ static void use_path(const struct builder *b, place_id from, place_id to,
     }
 }
 
+/* Links of other paths that the driver may choose as well. */
+static void use_other_paths(const struct builder *b, place_id from, place_id to,
+                            struct limits_pair *pair)
+{
+    struct link_path path[PATHS_MAX];
+    size_t count = link_path_all(b->paths, from, to, path, PATHS_MAX);
+    for (size_t p = 0; p < count; p++)
+        for (size_t i = 0; i < path[p].step_count; i++) {
+            uint16_t item = b->of_link[path[p].step[i].link][path[p].step[i].back];
+            if (item != NONE && pair->other_count < LIMITS_OTHERS_MAX &&
+                !limits_pair_has(pair, pair->use_count, item))
+                pair->other[pair->other_count++] = item;
+        }
+}
+
 /* The package next to a GPU; without packages the NUMA node. */
 static place_id package_of(const struct graph *graph, place_id gpu)
 {
@@ -566,8 +582,11 @@ static void fill_pair(const struct builder *b, place_id from, place_id to)
          found = path_inference_find(b->paths, graph, b->values, b->sets, from, to, &path),
          is_elsewhere = found && are_peers && is_hidden(b, from, to, &path);
     place_id module = b->member[from][LIMIT_HOST_PORT];
+    pair->is_known = found && !is_elsewhere && (!are_peers || !path.over_host);
     if (found)
         use_path(b, from, to, &path, is_elsewhere, pair);
+    if (pair->several && !is_elsewhere)
+        use_other_paths(b, from, to, pair);
     pair->over_host = are_peers && (!found || path.over_host) && !is_elsewhere &&
                       (module == PLACE_NONE || module != b->member[to][LIMIT_HOST_PORT]);
     if (pair->over_host && (found || b->has_hives))

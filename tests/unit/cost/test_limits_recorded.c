@@ -155,6 +155,34 @@ static void a_path_names_its_link_without_a_rate(void **state)
     discovery_done(&node);
 }
 
+static bool meet(const struct limits *limits, const char *a, const char *b, const char *c,
+                 const char *d)
+{
+    const struct graph *graph = limits->graph;
+    return limits_meet(limits, (struct limits_ends){graph_find(graph, a), graph_find(graph, b)},
+                       (struct limits_ends){graph_find(graph, c), graph_find(graph, d)});
+}
+
+/* Eight GPUs without measurements: the path from gpu0 to gpu3 leads over gpu1 or gpu2. */
+static void transfers_meet_on_every_path_that_the_driver_may_choose(void **state)
+{
+    (void)state;
+    struct discovery node = {0};
+    struct berth_err err = {0};
+    assert_int_equal(discover_folder("tests/nodes/mi250x", &node, &err), BERTH_OK);
+    struct limits *limits = limits_new(node.graph, NULL, node.values);
+    assert_non_null(limits);
+    assert_true(meet(limits, "gpu0", "gpu3", "gpu1", "gpu3"));
+    assert_true(meet(limits, "gpu0", "gpu3", "gpu2", "gpu3"));
+    assert_true(meet(limits, "gpu2", "gpu3", "gpu0", "gpu3"));
+    assert_true(meet(limits, "gpu0", "gpu3", "gpu1", "gpu2")); /* by gpu0-gpu2 or gpu1-gpu3 */
+    assert_false(meet(limits, "gpu0", "gpu3", "gpu3", "gpu0"));
+    assert_false(meet(limits, "gpu0", "gpu3", "gpu4", "gpu5"));
+    assert_false(meet(limits, "gpu0", "numa3", "gpu2", "numa3")); /* in memory alone */
+    limits_free(limits);
+    discovery_done(&node);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +190,7 @@ int main(void)
         cmocka_unit_test(recorded_four_h200),
         cmocka_unit_test(recorded_h200_at_a_switch),
         cmocka_unit_test(a_path_names_its_link_without_a_rate),
+        cmocka_unit_test(transfers_meet_on_every_path_that_the_driver_may_choose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
