@@ -2,7 +2,9 @@
 #include "lib/read.h"
 
 const char *const lib_origin_names[] = {"", "live", "recorded", "reconstructed", "standin", NULL};
-const char *const lib_source_names[] = {"", "measured", "nominal", "published", NULL};
+const char *const lib_source_names[] = {
+    "",          "measured", "similar_pair", "reverse_direction",
+    "published", "nominal",  "lower_bound",  NULL};
 const char *const lib_kind_names[] = {"", "system", "pinned", "managed", "device", NULL};
 
 struct berth_basis lib_read_basis(struct lib_read *read, const json_t *object)
@@ -24,6 +26,9 @@ struct berth_prediction lib_read_prediction(struct lib_read *read, const json_t 
         .low_ns = lib_read_maybe_number(read, prediction, "low_ns"),
         .high_ns = lib_read_maybe_number(read, prediction, "high_ns"),
         .bottleneck = lib_read_maybe_text(read, prediction, "bottleneck"),
+        .source = json_is_object(prediction) ? (enum berth_source)lib_read_enum(
+                                                   read, prediction, "source", lib_source_names)
+                                             : BERTH_SOURCE_UNKNOWN,
     };
 }
 

@@ -186,11 +186,16 @@ enum berth_origin {
     BERTH_ORIGIN_RECONSTRUCTED,
     BERTH_ORIGIN_STANDIN
 };
+/* Source of a number, in ascending doubt; io.berth.Placement explains each (Prediction). Single
+ * values are measured, published or nominal. */
 enum berth_source {
     BERTH_SOURCE_UNKNOWN,
     BERTH_SOURCE_MEASURED,
+    BERTH_SOURCE_SIMILAR_PAIR,
+    BERTH_SOURCE_REVERSE_DIRECTION,
+    BERTH_SOURCE_PUBLISHED,
     BERTH_SOURCE_NOMINAL,
-    BERTH_SOURCE_PUBLISHED
+    BERTH_SOURCE_LOWER_BOUND
 };
 
 /* State that an answer was computed from: equal bases and requests give equal answers. */
@@ -200,10 +205,12 @@ struct berth_basis {
 };
 
 /* Expected time with its 95 % interval; NAN when there is no prediction. bottleneck: the resource
- * that limits it, or NULL. */
+ * that limits it, or NULL. source: of the most doubtful number behind the time; UNKNOWN without a
+ * prediction. */
 struct berth_prediction {
     double time_ns, low_ns, high_ns;
     const char *bottleneck;
+    enum berth_source source;
 };
 
 /* One number that supports an answer. low, high: 95 % interval or NAN. measured_at_s: -1 unknown.

@@ -25,6 +25,18 @@ static void put_interval(struct ui *ui, const char *low, const char *high)
         ui_put(ui, " (%s to %s)", low, high);
 }
 
+/* The names are those of the interface, with spaces. */
+static void put_source(struct ui *ui, const char *source)
+{
+    char words[32];
+    snprintf(words, sizeof words, "%s", source);
+    for (char *c = words; *c != '\0'; c++)
+        *c = *c == '_' ? ' ' : *c;
+    ui_put(ui, " (");
+    ui_text(ui, words);
+    ui_put(ui, ")");
+}
+
 void ui_prediction(struct ui *ui, const json_t *prediction)
 {
     char time[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER];
@@ -39,8 +51,8 @@ void ui_prediction(struct ui *ui, const json_t *prediction)
            ui_time(ui, time, time_ns));
     if (!isnan(low_ns) && !isnan(high_ns))
         put_interval(ui, ui_time(ui, low, low_ns), ui_time(ui, high, high_ns));
-    if (json_is_false(json_object_get(prediction, "measured")))
-        ui_put(ui, " (not all measured)");
+    if (strcmp(ui_member(prediction, "source"), "measured") != 0)
+        put_source(ui, ui_member(prediction, "source"));
 }
 
 static void put_axes(struct ui *line, const json_t *axes)

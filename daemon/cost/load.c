@@ -372,12 +372,13 @@ static struct estimate last_of(const struct load_part *parts, size_t count)
         last.time_ns = fmax(last.time_ns, parts[i].time.time_ns);
         last.low_ns = fmax(last.low_ns, parts[i].time.low_ns);
         last.high_ns = fmax(last.high_ns, parts[i].time.high_ns);
+        last.source = estimate_worse(last.source, parts[i].time.source);
     }
     for (size_t i = 0; i < count; i++)
         may_be_last += parts[i].time.time_ns > 0 && parts[i].time.high_ns >= last.time_ns;
     if (unknown)
-        return estimate_of(last.time_ns, NAN, NAN);
-    if (may_be_last > 1)
+        last.low_ns = last.high_ns = NAN;
+    else if (may_be_last > 1)
         last.high_ns = last.time_ns +
                        sqrt(1 + LATEST * log((double)may_be_last)) * (last.high_ns - last.time_ns);
     return last;
@@ -449,13 +450,6 @@ static bool is_behind(const struct load_scratch *scratch, size_t i)
     return before < i && scratch->transfer[i] != NULL;
 }
 
-/* All of it, of just this pair. */
-static bool is_measured(const struct load_transfer *transfer, double bytes)
-{
-    return transfer->known == LOAD_MEASURED && transfer_covers(&transfer->alone, bytes) &&
-           !transfer_is_similar(&transfer->alone, bytes, bytes);
-}
-
 static struct load_part part_of(const struct load_scratch *scratch, size_t i, unsigned turn)
 {
     const struct load_transfer *transfer = scratch->transfer[i];
@@ -471,6 +465,9 @@ static struct load_part part_of(const struct load_scratch *scratch, size_t i, un
                               .shared = plan_load_shared(scratch, i),
                               .seen = scratch->run[i] != NULL ? scratch->run[i]->set : NULL};
     part.alone_ns = plan_load_table_alone_ns(transfer, flow->bytes, &part.bytes_ns);
+    part.time.source = estimate_worse(
+        transfer_source(&transfer->alone, flow->bytes, flow->bytes),
+        part.shared != NULL && part.shared->is_nominal ? SOURCE_NOMINAL : SOURCE_MEASURED);
     return part;
 }
 
@@ -478,22 +475,18 @@ struct load_prediction plan_load_predict(const struct load_table *table,
                                          const struct load_flow *flows, size_t count,
                                          struct load_scratch *scratch, struct load_part *ret_parts)
 {
-    struct load_prediction whole = {.is_measured = true};
+    struct load_prediction whole = {.last = 0};
     struct load_part *parts = ret_parts != NULL ? ret_parts : scratch->part;
     simulate(scratch, flows, count, NULL);
     for (size_t i = 0; i < count; i++) {
-        const struct load_transfer *transfer = scratch->transfer[i];
-        struct load_part *part = &parts[i];
-        *part = part_of(scratch, i, flows[i].turn);
-        if (part->time.time_ns > parts[whole.last].time.time_ns)
+        parts[i] = part_of(scratch, i, flows[i].turn);
+        if (parts[i].time.time_ns > parts[whole.last].time.time_ns)
             whole.last = i;
-        whole.is_measured = whole.is_measured &&
-                            (transfer == NULL || is_measured(transfer, flows[i].bytes)) &&
-                            (part->shared == NULL || !part->shared->is_nominal);
     }
     whole.is_explained = plan_load_is_explained(table, flows, count, scratch);
-    whole.is_measured = whole.is_measured && whole.is_explained;
     whole.step = last_of(parts, count);
+    if (!whole.is_explained)
+        whole.step.source = estimate_worse(whole.step.source, SOURCE_SIMILAR_PAIR);
     whole.shared = count > 0 ? parts[whole.last].shared : NULL;
     if (count > 1 && whole.step.time_ns > 0 && !isnan(whole.step.high_ns)) {
         whole.waits_ns = calls_of_others(scratch, flows, count, whole.last);

@@ -83,7 +83,8 @@ struct load_part {
 };
 
 struct load_prediction {
-    /* low and high NAN where a number behind it has no interval */
+    /* low and high NAN where a number behind it has no interval. source: the most doubtful one of
+     * its transfers and of what they share; at best a similar pair where it is not explained */
     struct estimate step;
     /* of high_ns: what the last would wait for if each caller waited for the others' calls; 0 no
      * interval, or no other */
@@ -92,9 +93,6 @@ struct load_prediction {
     const struct load_resource *shared; /* what slowed that one last; NULL nothing */
     /* no concurrent run of its transfers got less together than shared limits explain */
     bool is_explained;
-    /* all of it, and of just that: it is explained, nothing nominal or published is in it, and
-     * nothing of another pair that matters (transfer_is_by_another) */
-    bool is_measured;
 };
 
 struct load_table;

@@ -115,11 +115,7 @@ static void print_option(struct print *print, const struct reply *reply,
     print_key(print, "call");
     print_name(print, call);
     print_key(print, "predicted");
-    const struct estimate *its = &option->predicted;
-    answer_print_prediction(
-        print,
-        &(struct estimate){.time_ns = its->time_ns, .low_ns = its->low_ns, .high_ns = its->high_ns},
-        its->source == SOURCE_MEASURED);
+    answer_print_prediction(print, &option->predicted, NULL);
     print_key(print, "free_bytes");
     print_count(print, option->free_bytes);
     print_key(print, "free_at_s");

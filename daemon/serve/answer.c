@@ -26,12 +26,15 @@ static json_t *done(json_t *json, bool ok)
     return json;
 }
 
-/* Rounds times from 0.1 ms on, because integers are faster to print and parse. Shorter times keep
- * the fractions that distinguish options. */
-static double whole(double time_ns) { return time_ns >= 1e5 ? rint(time_ns) : time_ns; }
+static const char *const source_names[] = {[SOURCE_MEASURED] = "measured",
+                                           [SOURCE_SIMILAR_PAIR] = "similar_pair",
+                                           [SOURCE_REVERSE_DIRECTION] = "reverse_direction",
+                                           [SOURCE_PUBLISHED] = "published",
+                                           [SOURCE_NOMINAL] = "nominal",
+                                           [SOURCE_LOWER_BOUND] = "lower_bound"};
 
 void answer_print_prediction(struct print *print, const struct estimate *prediction,
-                             bool is_measured)
+                             const char *bottleneck)
 {
     if (!isfinite(prediction->time_ns)) {
         print_null(print);
@@ -39,15 +42,15 @@ void answer_print_prediction(struct print *print, const struct estimate *predict
     }
     print_open(print, '{');
     print_key(print, "time_ns");
-    print_real(print, whole(prediction->time_ns));
+    print_real(print, prediction->time_ns);
     print_key(print, "low_ns");
-    print_real(print, whole(prediction->low_ns));
+    print_real(print, prediction->low_ns);
     print_key(print, "high_ns");
-    print_real(print, whole(prediction->high_ns));
+    print_real(print, prediction->high_ns);
     print_key(print, "bottleneck");
-    print_null(print);
-    print_key(print, "measured");
-    print_json(print, is_measured ? json_true() : json_false());
+    print_string(print, bottleneck);
+    print_key(print, "source");
+    print_name(print, source_names[prediction->source]);
     print_close(print, '}');
 }
 
@@ -179,6 +182,20 @@ void answer_print_reasons(struct print *print, const struct reasons *reasons)
     for (size_t i = 0; i < reasons->count; i++)
         print_reason(print, &reasons->item[i]);
     print_close(print, ']');
+}
+
+json_t *answer_prediction(const struct estimate *prediction, const char *bottleneck)
+{
+    if (!isfinite(prediction->time_ns))
+        return json_null();
+    json_t *json = json_object();
+    bool ok = answer_set(json, "time_ns", json_real(prediction->time_ns)) &&
+              answer_set(json, "low_ns", jsonify_number(prediction->low_ns)) &&
+              answer_set(json, "high_ns", jsonify_number(prediction->high_ns)) &&
+              answer_set(json, "bottleneck",
+                         bottleneck != NULL ? json_string_nocheck(bottleneck) : json_null()) &&
+              answer_set(json, "source", json_string_nocheck(source_names[prediction->source]));
+    return done(json, ok);
 }
 
 static json_t *one(const struct snapshot *snap, const struct value *v)

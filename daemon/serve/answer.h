@@ -13,14 +13,17 @@
 #include "node/reasons.h"
 #include "node/snapshot.h"
 
-/* Prints null when there is no time. */
+/* Prints null when there is no time. bottleneck: NULL none. */
 void answer_print_prediction(struct print *print, const struct estimate *prediction,
-                             bool is_measured);
+                             const char *bottleneck);
 
 /* Prints count entries of the evidence, beginning with first. */
 void answer_print_evidence(struct print *print, const struct snapshot *snap,
                            const struct evidence *evidence, size_t first, size_t count);
 void answer_print_reasons(struct print *print, const struct reasons *reasons);
+
+/* Returns null when there is no time. bottleneck: NULL none. */
+json_t *answer_prediction(const struct estimate *prediction, const char *bottleneck);
 
 /* Returns count entries of the evidence, beginning with first. */
 json_t *answer_evidence(const struct snapshot *snap, const struct evidence *evidence, size_t first,

@@ -204,28 +204,9 @@ static enum berth_code put_launcher(struct reply *reply, json_t *json, struct be
     return code;
 }
 
-static json_t *number_json(double number)
+static json_t *prediction_json(const struct estimate *prediction, const char *bottleneck)
 {
-    return isnan(number) ? json_null() : json_real(number);
-}
-
-static json_t *prediction_json(const struct estimate *prediction, const char *bottleneck,
-                               bool is_measured)
-{
-    if (isnan(prediction->time_ns))
-        return json_null();
-    json_t *json = json_object();
-    bool ok = answer_set(json, "time_ns", json_real(prediction->time_ns)) &&
-              answer_set(json, "low_ns", number_json(prediction->low_ns)) &&
-              answer_set(json, "high_ns", number_json(prediction->high_ns)) &&
-              answer_set(json, "bottleneck",
-                         *bottleneck != '\0' ? json_string_nocheck(bottleneck) : json_null()) &&
-              answer_set(json, "measured", json_boolean(is_measured));
-    if (!ok) {
-        json_decref(json);
-        return NULL;
-    }
-    return json;
+    return answer_prediction(prediction, *bottleneck != '\0' ? bottleneck : NULL);
 }
 
 /* Warns of HSA_ENABLE_PEER_SDMA without effect: AMD's runtime copies only between GPUs that it
@@ -262,14 +243,11 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
     if (code != BERTH_OK)
         return code;
     bool ok =
-        answer_set(json, "predicted",
-                   prediction_json(&answer->predicted, answer->bottleneck,
-                                   answer->predicted_is_measured)) &&
+        answer_set(json, "predicted", prediction_json(&answer->predicted, answer->bottleneck)) &&
         answer_set(json, "baseline",
-                   prediction_json(&answer->baseline, answer->baseline_bottleneck,
-                                   answer->baseline_is_measured)) &&
+                   prediction_json(&answer->baseline, answer->baseline_bottleneck)) &&
         answer_set(json, "proven_optimal", json_boolean(answer->is_proven)) &&
-        answer_set(json, "gap", number_json(answer->gap)) &&
+        answer_set(json, "gap", jsonify_number(answer->gap)) &&
         answer_set(json, "evidence",
                    answer_evidence(reply->snap, &answer->evidence, 0, answer->evidence.count)) &&
         answer_set(json, "reasons", answer_reasons(&answer->reasons)) &&

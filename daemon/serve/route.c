@@ -31,26 +31,6 @@ static void reply_free(void *state)
     free(reply);
 }
 
-/* Prints times without rounding: options are compared, and small transfers may take less than 1 ns.
- * Function print_real prints null for NAN and infinity. */
-static void print_prediction(struct print *print, const struct reply *reply,
-                             const struct route_option *option)
-{
-    print_open(print, '{');
-    print_key(print, "time_ns");
-    print_real(print, option->predicted.time_ns);
-    print_key(print, "low_ns");
-    print_real(print, option->predicted.low_ns);
-    print_key(print, "high_ns");
-    print_real(print, option->predicted.high_ns);
-    print_key(print, "bottleneck");
-    print_string(print, option->shared);
-    print_key(print, "measured");
-    print_json(print, route_is_measured(option, (double)reply->request.bytes) ? json_true()
-                                                                              : json_false());
-    print_close(print, '}');
-}
-
 /* Returns the mechanism. Through host memory the copy engines of two GPUs copy, so it has its own
  * name. */
 static const char *mechanism_of(const struct graph *graph, const struct route_part *part)
@@ -113,7 +93,9 @@ static void print_option(struct print *print, const struct reply *reply,
     print_key(print, "call");
     print_string(print, call.text);
     print_key(print, "predicted");
-    print_prediction(print, reply, option);
+    struct estimate predicted = option->predicted;
+    predicted.source = route_source(option, (double)reply->request.bytes);
+    answer_print_prediction(print, &predicted, option->shared);
     print_key(print, "evidence");
     answer_print_evidence(print, snap, &reply->answer.evidence, option->why, option->why_count);
     print_close(print, '}');

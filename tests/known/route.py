@@ -157,11 +157,11 @@ CASES = [
      "though 30 were published, and 25 of kernels"},
     {"name": "the way back stands for the way there", "node": WAY_BACK,
      "ask": ask("gpu0", "gpu1"),
-     "expect": {"first": "copy_engine", "time_ns": GIB / 30, "measured": False},
+     "expect": {"first": "copy_engine", "time_ns": GIB / 30, "by": "reverse_direction"},
      "source": "issue 18, part 2: the reverse direction before nominal"},
     {"name": "like pairs stand for one that was not measured", "node": OTHER_PAIRS,
      "ask": ask("gpu0", "gpu1"),
-     "expect": {"first": "copy_engine", "time_ns": GIB / 40, "measured": False},
+     "expect": {"first": "copy_engine", "time_ns": GIB / 40, "by": "similar_pair"},
      "source": "issue 18, part 2: a similar pair before nominal",
      "todo": "a kernel of which links tell leads an engine of which like pairs tell"},
     # ---- through other memories ----

@@ -134,7 +134,7 @@ def a_recorded_node_is_drawn_and_planned_for():
     status, out, _ = berth("--node", NODE, "bind", "-n", 2, "--key", "mine")
     assert status == 0 and "stands under its key until nobody asked for it for 10 minutes" in " ".join(out.split()) and "no claim has that key" in " ".join(out.split()), out
     status, out, _ = berth("--node", NODE, "bind", "-n", 4, "--pattern", "ring", "--bytes", "100MB", "--mechanism", "kernel")
-    assert status == 0 and "ms (not all measured); in the launcher's own order: at least 2" in " ".join(out.split()) and "Proven of lower bounds" in out and "Decided by" in out, out
+    assert status == 0 and "ms (nominal); in the launcher's own order: at least 2" in " ".join(out.split()) and "Proven of lower bounds" in out and "Decided by" in out, out
     assert {word for word in out.split() if word.startswith("gpu")} >= {"gpu0", "gpu1", "gpu6", "gpu7"}, out
     assert "in order, the last transfer to end is gpu1 to gpu2 by kernel: 95.4 MiB in 2.67 ms, 2.67 ms alone" in " ".join(out.split()), out
     assert "no time is predicted" in berth("--node", NODE, "bind", "-n", 4, "--cpus", "0-63")[1]
@@ -174,7 +174,7 @@ def a_recorded_node_is_drawn_and_planned_for():
     assert status == 64 and "1 EiB" in err, (status, err)
     assert berth("--node", NODE, "alloc", "1G")[0] == 0
     out = " ".join(berth("--node", NODE, "route", "gpu0", "gpu1", "1G")[1].split())
-    assert " 1.00 21.5 ms (not all measured) copy engine" in out and "0.33 at least 7.16 ms (not all measured) kernel" in out and "by kernel: it counts with the stated rate of the links and the efficiency of such" in out and "worth measuring: berth probe gpu_gpu_kernel" in out, out
+    assert " 1.00 21.5 ms (published) copy engine" in out and "0.33 at least 7.16 ms (nominal) kernel" in out and "by kernel: it counts with the stated rate of the links and the efficiency of such" in out and "worth measuring: berth probe gpu_gpu_kernel" in out, out
     status, out, _ = berth("--node", NODE, "route", "gpu0", "gpu1", "1G", "--overlap")
     assert status == 0 and "21.5 ms" in out and "50 GB/s, published" in out and "HSA_ENABLE_PEER_SDMA=1, as it is where nothing is set" in out and "copy engine via gpu" in out and "from published facts" in out, out
     for gpus in ("1-7", "0-7"):
@@ -290,7 +290,7 @@ def bind_says_what_can_be_checked():
     # What is proven of lower bounds is called that; one of which no more is known is not as long as a whole price, nor so many times as long.
     assert "Proven of lower bounds: no other assignment is predicted to be better." in said("mi250x", "-n", 4, "--gpus", "0,1,6,7", "--pattern", "ring", "--bytes", "1K")
     out = said("h200x4-hand", "-n", 3, "--flow", "1:2:64K")
-    assert "Proven" not in out and "2.31 µs; in the launcher's own order: at least 1.04 µs (not all measured)." in out, out
+    assert "Proven" not in out and "2.31 µs; in the launcher's own order: at least 1.04 µs (lower bound)." in out, out
     # Two orders that nothing known tells apart: gpus are given out in order, and nothing is proven.
     assert "not proven to be the best: what starting a transfer costs is known of some gpus only" in said("h200x4-hand", "-n", 2, "--flow", "1:0:64K")
     # Which model's engines are known is not this one's.

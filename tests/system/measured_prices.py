@@ -5,6 +5,7 @@ Prints TAP.
 import contextlib
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -60,7 +61,15 @@ def command(folder, *words):
     return subprocess.run([BIN / "berth", "--node", folder, *words], capture_output=True, text=True, timeout=60).stdout
 
 
-def a_price_says_whether_it_was_measured():
+SOURCES = ["measured", "similar_pair", "reverse_direction", "published", "nominal", "lower_bound"]
+
+
+def mark(source):
+    """How the command marks a price that is not measured."""
+    return "(" + source.replace("_", " ") + ")"
+
+
+def a_price_says_its_source():
     """A price is measured only with measured values in why.
 
     The command marks all other prices, in tables, steps and reasons.
@@ -76,20 +85,25 @@ def a_price_says_whether_it_was_measured():
                         continue  # refused: nothing to price
                     prices = [(option["predicted"], option["evidence"]) for option in reply["options"] if option["predicted"] is not None]
                     for predicted, why in prices:
-                        seen.add((words[0], predicted["measured"]))
-                        assert not predicted["measured"] or all(item["source"] == "measured" for item in why), (folder, words, predicted, why)
+                        seen.add((words[0], predicted["source"]))
+                        assert predicted["source"] != "measured" or all(item["source"] == "measured" for item in why), (folder, words, predicted, why)
                     said = command(folder, *words)
                     table = said.split("\n\n")[0]
-                    assert table.count("(not all measured)") == sum(not predicted["measured"] for predicted, _ in prices), (folder, words, said)
+                    for source in SOURCES[1:]:
+                        marked = sum(predicted["source"] == source for predicted, _ in prices)
+                        assert " ".join(table.split()).count(mark(source)) == marked, (folder, words, source, said)
             if len(gpus) > 1:
                 words = ["bind", "-n", "2", "--pattern", "pairs", "--bytes", "1G", "--gpus", "0,1"]
                 reply, said = json.loads(command(folder, "--json", *words)), command(folder, *words)
-                seen.add(("bind", reply["predicted"]["measured"]))
-                step = next(line for line in said.splitlines() if line.startswith("Time of an iteration"))
-                assert ("not all measured" in step) == (not reply["predicted"]["measured"] or not reply["baseline"]["measured"]), (folder, said)
-                assert not reply["predicted"]["measured"] or "(not measured)" not in said.split("Note")[0], (folder, said)
-    assert seen == {(method, measured) for method in ("alloc", "route", "bind") for measured in (True, False)}, seen
+                seen.add(("bind", reply["predicted"]["source"]))
+                step = " ".join(said[said.index("Time of an iteration"):].split("\n\n")[0].split())
+                ours, order = (reply[key]["source"] for key in ("predicted", "baseline"))
+                marks = re.findall(r" \(([a-z ]*)\)(?=[;,.])", step)
+                assert marks == [source.replace("_", " ") for source in (ours, order)[:1 if "as long as in the" in step else 2] if source != "measured"], (folder, said)
+                assert reply["predicted"]["source"] != "measured" or "(not measured)" not in said.split("Note")[0], (folder, said)
+    print("#", seen)
+    assert seen >= {(method, source) for method in ("alloc", "route", "bind") for source in ("measured", "published", "nominal")}, seen
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([sets_that_contradict_a_newer_value_are_told_of, a_price_says_whether_it_was_measured]) > 0)
+    sys.exit(run_tests([sets_that_contradict_a_newer_value_are_told_of, a_price_says_its_source]) > 0)

@@ -58,8 +58,6 @@ struct bind_answer {
     size_t nic_count;
     /* of a step: so, and with the gpus in order; NAN: nothing known predicts it */
     struct estimate predicted, baseline;
-    /* all of it, and of just that (cost/load.h) */
-    bool predicted_is_measured, baseline_is_measured;
     /* "" nothing is shared */
     char bottleneck[LIMIT_NAME_SIZE], baseline_bottleneck[LIMIT_NAME_SIZE];
     bool is_proven; /* nothing is predicted to take less, or there was nothing to choose */

@@ -368,10 +368,8 @@ static enum berth_code answer_with(struct work *work, struct core_allocation *al
     allocation->each = work->best.each;
     struct estimate ours = total_of(work, &work->best, &unknown),
                     order = total_of(work, &work->in_order, &unknown);
-    answer->predicted = estimate_of(ours.time_ns, ours.low_ns, ours.high_ns);
-    answer->baseline = estimate_of(order.time_ns, order.low_ns, order.high_ns);
-    answer->predicted_is_measured = ours.source == SOURCE_MEASURED;
-    answer->baseline_is_measured = order.source == SOURCE_MEASURED;
+    answer->predicted = ours;
+    answer->baseline = order;
     if (!isnan(ours.time_ns) && work->has_streams)
         name_bottleneck(graph, &work->best.streams, answer->bottleneck);
     if (!isnan(order.time_ns) && work->has_streams)

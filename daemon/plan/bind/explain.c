@@ -588,8 +588,6 @@ static void predict(struct explained *explained, const place_id *order_memory, b
     }
     answer->predicted = ours->step;
     answer->baseline = order->step;
-    answer->predicted_is_measured = ours->is_measured;
-    answer->baseline_is_measured = order->is_measured;
     if (!isnan(ours->step.time_ns) && ours->shared != NULL)
         snprintf(answer->bottleneck, sizeof answer->bottleneck, "%s", ours->shared->name);
     if (!isnan(order->step.time_ns) && order->shared != NULL)

@@ -11,7 +11,6 @@
 /* What a step takes when gpus copy in one way. */
 struct bind_by {
     double time_ns;   /* NAN not looked for, or not known */
-    bool is_measured; /* all of it, and of just that (cost/load.h) */
     bool is_least;    /* it takes at least so long */
     size_t unstarted; /* as of struct bind_priced */
 };

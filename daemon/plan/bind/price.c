@@ -447,7 +447,6 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
                                                     price->scratch, price->part);
     struct bind_priced priced = {.step = load.step,
                                  .is_explained = load.is_explained,
-                                 .is_measured = load.is_measured,
                                  .lacking = price->lacking,
                                  .waits_ns = load.waits_ns,
                                  .last = load.last,
@@ -462,10 +461,14 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
         is_ceiling = is_ceiling || (transfer != NULL && transfer_is_ceiling(transfer));
     }
     priced.is_least = price->unpriced > 0 || priced.unstarted > 0;
-    priced.is_measured = priced.is_measured && price->unknown == 0 && !priced.untried.is_any &&
-                         !priced.is_least && !is_ceiling;
-    if (priced.is_least || is_ceiling)
-        priced.step = estimate_of(priced.step.time_ns, priced.step.time_ns, NAN);
+    if (priced.untried.is_any)
+        priced.step.source = estimate_worse(priced.step.source, SOURCE_SIMILAR_PAIR);
+    if (priced.is_least)
+        priced.step.source = SOURCE_LOWER_BOUND;
+    if (priced.is_least || is_ceiling) {
+        priced.step.low_ns = priced.step.time_ns;
+        priced.step.high_ns = NAN;
+    }
     if (price->unknown > 0)
         priced.step = estimate_of(NAN, NAN, NAN);
     priced.compared_ns = price->unknown > 0 ? (double)NAN

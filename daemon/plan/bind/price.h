@@ -116,10 +116,12 @@ struct load_time plan_bind_price_compared(struct bind_price *price);
 double plan_bind_price_assumed_ns(const struct bind_price *price);
 
 struct bind_priced {
-    struct estimate step; /* NAN: something is unknown; high_ns NAN: it is a lower bound */
+    /* NAN: something is unknown; high_ns NAN: it is a lower bound. source: at best a similar pair
+     * where it is not explained or something is untried */
+    struct estimate step;
     double compared_ns;
-    bool is_least;                  /* a lower bound */
-    bool is_explained, is_measured; /* cost/load.h; nothing untried is in it either */
+    bool is_least;     /* a lower bound */
+    bool is_explained; /* cost/load.h */
     size_t lacking;
     size_t unstarted; /* flows of so few bytes that starting them counts, which nothing predicts */
     double waits_ns;  /* of its upper end: tasks that wait for each other's calls */

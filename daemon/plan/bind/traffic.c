@@ -168,8 +168,7 @@ static void put_in_order(const struct work *work)
 static struct bind_by price_by(struct bind_price *price, const uint16_t *slot)
 {
     struct bind_priced priced = plan_bind_price_of(price, slot, NULL);
-    return (struct bind_by){priced.step.time_ns, priced.is_measured, priced.is_least,
-                            priced.unstarted};
+    return (struct bind_by){priced.step.time_ns, priced.is_least, priced.unstarted};
 }
 
 static struct bind_objective_choice choice_of(const struct work *work)

@@ -165,19 +165,17 @@ void order_begin(const struct route_work *work, struct route_option *option)
         find_run_rates(work, option);
 }
 
-bool route_is_measured(const struct route_option *option, double bytes)
+enum source route_source(const struct route_option *option, double bytes)
 {
-    bool all = option->knows_both && option->is_together && !option->is_at_least;
+    enum source source =
+        option->knows_both && option->is_together ? SOURCE_MEASURED : SOURCE_SIMILAR_PAIR;
     for (size_t p = 0; p < option->part_count; p++)
-        for (size_t i = 0; i < option->part[p].hop_count; i++) {
-            const struct transfer *hop = &option->part[p].hop[i];
-            double piece = price_piece(&option->part[p], bytes);
-            all = all && transfer_covers(hop, piece) &&
-                  !transfer_is_similar(hop, option->part[p].share * bytes, piece) &&
-                  hop->basis == BASIS_OWN && hop->value->source == VALUE_MEASURED &&
-                  hop->slowdown_source == SOURCE_MEASURED;
-        }
-    return all;
+        for (size_t i = 0; i < option->part[p].hop_count; i++)
+            source = estimate_worse(source, transfer_source(&option->part[p].hop[i],
+                                                            option->part[p].share * bytes,
+                                                            price_piece(&option->part[p], bytes)));
+    /* a hop of several counts as its least measured size where its start-up is unknown */
+    return source == SOURCE_LOWER_BOUND && !option->is_at_least ? SOURCE_SIMILAR_PAIR : source;
 }
 
 /* ---- which leads ---- */

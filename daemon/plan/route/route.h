@@ -120,5 +120,5 @@ static inline bool route_is_direct(const struct route_option *option)
     return option->part_count == 1 && option->part[0].hop_count == 1;
 }
 
-/* True when its time for so many bytes rests on measurements of just these transfers. */
-bool route_is_measured(const struct route_option *option, double bytes);
+/* Returns the source of its time for so many bytes. */
+enum source route_source(const struct route_option *option, double bytes);

@@ -114,7 +114,7 @@ static void those_that_share_a_port_slow_each_other(void **state)
     assert_string_equal(whole.shared->name, "module2:host-port:out");
     assert_ptr_equal(parts[1].shared, whole.shared);
     assert_null(parts[2].shared);
-    assert_true(whole.is_measured);
+    assert_int_equal(whole.step.source, SOURCE_MEASURED);
     assert_true(whole.step.low_ns < 150e6 && whole.step.high_ns > 150e6);
     end(&f);
 }
@@ -266,8 +266,8 @@ static void kinds_that_were_not_measured_together_are_said(void **state)
     assert_true(parts[0].transfer->by == MECHANISM_COPY_ENGINE &&
                 parts[1].transfer->by == MECHANISM_KERNEL);
     assert_within(whole.step.time_ns, 100e6, 1e-6);
-    assert_true(whole.shared != NULL && whole.shared->is_nominal && !whole.is_measured &&
-                isnan(whole.step.low_ns));
+    assert_true(whole.shared != NULL && whole.shared->is_nominal &&
+                whole.step.source == SOURCE_NOMINAL && isnan(whole.step.low_ns));
     size_t sets_cited;
     struct reasons warnings = cited(&f, both, 2, &sets_cited);
     const struct reason *reason = reason_with(&warnings, REASON_SHARED_BY_KINDS);

@@ -87,7 +87,7 @@ static void a_ring_of_kernels_belongs_where_links_are_wide(void **state)
     assert_within(both.step.time_ns, 20e6, 1e-6);
     assert_non_null(both.shared);
     assert_string_equal(both.shared->name, "gpu0-gpu6:link:out");
-    assert_true(both.shared->is_nominal && !both.is_measured);
+    assert_true(both.shared->is_nominal && both.step.source == SOURCE_NOMINAL);
     assert_true(isnan(both.step.low_ns) && isnan(both.step.high_ns));
     end(&f);
 }
@@ -232,7 +232,7 @@ static void measurements_go_before_structure(void **state)
             /* the recorded sets say no interval */
             assert_true(isnan(whole.step.low_ns) && isnan(whole.step.high_ns));
         }
-        assert_true(whole.is_measured);
+        assert_int_equal(whole.step.source, SOURCE_MEASURED);
     }
     struct evidence evidence = {0};
     struct reasons warnings = {0};

@@ -93,9 +93,10 @@ static void more_than_were_measured_together_share_what_is_stated(void **state)
         {NUMA(0), 0, GB, 0}, {NUMA(0), 2, GB, 0}, {NUMA(0), 4, GB, 0}, {NUMA(0), 6, GB, 0}};
     struct load_prediction two = predict(&f, flows, 2), four = predict(&f, flows, 4);
     assert_ms(two.step.time_ns, 50);
-    assert_true(two.is_measured && two.shared == NULL);
+    assert_true(two.step.source == SOURCE_MEASURED && two.shared == NULL);
     assert_ms(four.step.time_ns, 100);
-    assert_true(!four.is_measured && four.shared != NULL && four.shared->is_nominal);
+    assert_true(four.step.source == SOURCE_NOMINAL && four.shared != NULL &&
+                four.shared->is_nominal);
     end(&f);
 }
 
@@ -164,8 +165,9 @@ static void those_that_were_measured_together_take_what_they_took(void **state)
     struct load_part parts[8];
     struct load_prediction split = plan_load_predict(f.table, halves, 8, f.scratch, parts);
     assert_ms(split.step.time_ns, 40);
-    assert_true(split.is_measured && !isnan(split.step.high_ns) && parts[0].seen != NULL &&
-                parts[4].seen == parts[0].seen && parts[0].is_behind != parts[4].is_behind);
+    assert_true(split.step.source == SOURCE_MEASURED && !isnan(split.step.high_ns) &&
+                parts[0].seen != NULL && parts[4].seen == parts[0].seen &&
+                parts[0].is_behind != parts[4].is_behind);
     flows[0].bytes = flows[1].bytes = 2 * GB; /* the second half of the reads is alone */
     double longer_ns = predict(&f, flows, 4).step.time_ns;
     assert_true(longer_ns >= 59.9e6 && longer_ns < 70e6);

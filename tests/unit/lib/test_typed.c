@@ -65,7 +65,8 @@ static const char binding_reply[] =
     "[\"numa0\"],\"memory_policy\":\"preferred\","
     "\"nics\":[],\"environment\":{\"ROCR_VISIBLE_DEVICES\":\"GPU-1\"},\"unset\":[\"HIP_VISIBLE_"
     "DEVICES\"],\"from_the_future\":[1]}],"
-    "\"predicted\":{\"time_ns\":1000,\"low_ns\":900.5,\"high_ns\":1100,\"bottleneck\":null},"
+    "\"predicted\":{\"time_ns\":1000,\"low_ns\":900.5,\"high_ns\":1100,\"bottleneck\":null,"
+    "\"source\":\"similar_pair\"},"
     "\"baseline\":null,\"proven_optimal\":true,\"gap\":null,"
     "\"launcher\":{\"slurm\":\"--cpu-bind=mask_cpu:0xff\"},\"evidence\":[{\"metric\":\"memory_"
     "latency\","
@@ -100,6 +101,8 @@ static void bind_sends_what_is_set_and_reads_everything(void **state)
     assert_true(binding->predicted.low_ns == 900.5 && isnan(binding->baseline.time_ns) &&
                 isnan(binding->gap));
     assert_null(binding->predicted.bottleneck);
+    assert_int_equal(binding->predicted.source, BERTH_SOURCE_SIMILAR_PAIR);
+    assert_int_equal(binding->baseline.source, BERTH_SOURCE_UNKNOWN);
     assert_int_equal(binding->evidence[0].source, BERTH_SOURCE_UNKNOWN); /* a newer daemon's */
     assert_int_equal(binding->warnings.count, 1);
     const struct berth_reason *warning = binding->warnings.item;
@@ -256,7 +259,8 @@ static void allocate(void **state)
     request.kinds = 1u << BERTH_KIND_PINNED | 1u << BERTH_KIND_DEVICE;
     say(&pair, "{\"options\":[{\"memory\":\"numa1\",\"kind\":\"system\",\"call\":\"numa_alloc_"
                "onnode(n, 1)\",\"predicted\":{\"time_ns\":5,\"low_ns\":4,"
-               "\"high_ns\":6,\"bottleneck\":\"mem1\"},\"free_bytes\":123,\"free_at_s\":null,"
+               "\"high_ns\":6,\"bottleneck\":\"mem1\",\"source\":\"lower_bound\"},\"free_bytes\":"
+               "123,\"free_at_s\":null,"
                "\"evidence\":[]}],\"warnings\":[],"
                "\"basis\":{\"snapshot\":\"s\",\"claims\":\"\",\"origin\":\"live\"}}");
     assert_int_equal(berth_allocate(pair.berth, &request, &allocation), BERTH_DONE);

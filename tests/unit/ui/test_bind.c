@@ -17,7 +17,8 @@ static void assert_says(const char *proven, const char *gap, const char *says)
     snprintf(
         text, sizeof text,
         "{\"tasks\":[],\"predicted\":{\"time_ns\":1000000.0,\"low_ns\":null,\"high_ns\":null,"
-        "\"bottleneck\":null,\"measured\":true},\"baseline\":null,\"proven_optimal\":%s,\"gap\":%s,"
+        "\"bottleneck\":null,\"source\":\"measured\"},\"baseline\":null,\"proven_optimal\":%s,"
+        "\"gap\":%s,"
         "\"reasons\":[],\"evidence\":[],\"warnings\":[],\"basis\":{\"snapshot\":\"a-1\",\"claims\":"
         "\"0\",\"origin\":\"live\"}}",
         proven, gap);

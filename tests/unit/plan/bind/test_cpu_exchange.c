@@ -52,7 +52,7 @@ static void two_that_talk_share_an_l3(void **state)
     ask(&f, 2, 1, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_true(share_l3(&f, 0, 1));
     assert_near(f.answer.predicted.time_ns, 24 + MIB / 14.0);
-    assert_true(f.answer.predicted_is_measured);
+    assert_int_equal(f.answer.predicted.source, SOURCE_MEASURED);
     const struct reason *longest = reason_with(&f.answer.reasons, REASON_EXCHANGE_LONGEST);
     assert_true(longest != NULL && longest->number[0] == 48);
     assert_string_equal(longest->subject[1], "task 1");
@@ -73,7 +73,8 @@ static void partners_far_apart_in_rank_share_an_l3(void **state)
         assert_true(share_l3(&f, t, 7 - t));
     assert_near(f.answer.predicted.time_ns, 24 + MIB / 14.0);
     assert_near(f.answer.baseline.time_ns, 98.5 + MIB / 10.0);
-    assert_true(isnan(f.answer.predicted.low_ns) && !f.answer.predicted_is_measured);
+    assert_true(isnan(f.answer.predicted.low_ns) &&
+                f.answer.predicted.source == SOURCE_SIMILAR_PAIR);
     end(&f);
 }
 
@@ -123,7 +124,7 @@ static void one_pair_stands_for_two_l3s(void **state)
     assert_true(share_l3(&f, 0, 1));
     /* at least: no rate is known */
     assert_true(f.answer.predicted.time_ns == 24 && isnan(f.answer.predicted.high_ns));
-    assert_false(f.answer.predicted_is_measured);
+    assert_int_equal(f.answer.predicted.source, SOURCE_LOWER_BOUND);
     end(&f);
 }
 

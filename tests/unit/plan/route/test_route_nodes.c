@@ -138,7 +138,7 @@ static void a_run_of_just_these_copies_is_measured_whatever_is_said_of_the_memor
     const struct route_option *best = best_of(&f, gpu(&f, 0), numa(&f, 0), 1024 * MIB, false);
     assert_int_equal(best->part_count, 2);
     assert_within(best->predicted.time_ns, 1024 * MIB / 97.6, 0.02);
-    assert_true(route_is_measured(best, 1024.0 * MIB) &&
+    assert_true(route_source(best, 1024.0 * MIB) == SOURCE_MEASURED &&
                 best->predicted.high_ns > best->predicted.time_ns);
     end(&f);
 }
