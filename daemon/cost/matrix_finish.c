@@ -11,17 +11,6 @@
 
 #define MANY_BYTES 1e12 /* their start-up is nothing */
 
-/* Bytes per second of so many users, all of that kind; INFINITY unlimited. */
-static double capacity_of(const struct limit *limit, unsigned users, unsigned kind)
-{
-    double capacity = INFINITY;
-    if (limit->source != LIMIT_RUNS && users <= limit->apart[transfer_kind_index(kind)])
-        return capacity;
-    for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
-        capacity = limit->step[i].bytes_per_s;
-    return capacity;
-}
-
 /* The factor where both directions share limits. */
 static double slowdown_by_limits(const struct snapshot *snap, const struct transfer *transfer)
 {
@@ -39,7 +28,8 @@ static double slowdown_by_limits(const struct snapshot *snap, const struct trans
         unsigned users = 1;
         for (size_t k = 0; k < back_uses; k++)
             users += back[k] == there[i];
-        slowdown = fmax(slowdown, users * rate / capacity_of(&limits->item[there[i]], users, kind));
+        slowdown =
+            fmax(slowdown, users * rate / limits_capacity(&limits->item[there[i]], users, kind));
     }
     return slowdown;
 }

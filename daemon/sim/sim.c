@@ -77,7 +77,7 @@ void sim_free(struct sim *sim)
 
 /* ---- limits ---- */
 
-static double capacity_of(const struct sim_limit *limit, unsigned users)
+double sim_capacity(const struct sim_limit *limit, unsigned users)
 {
     double capacity = INFINITY;
     for (size_t i = 0; i < limit->step_count && limit->step[i].users <= users; i++)
@@ -192,7 +192,7 @@ static void find_rates(struct sim *sim, const struct sim_limit *limits)
 {
     for (size_t i = 0; i < sim->binding_count; i++) {
         struct state *state = &sim->state[sim->used[i]];
-        state->left = capacity_of(&limits[sim->used[i]], state->users);
+        state->left = sim_capacity(&limits[sim->used[i]], state->users);
         state->growing = state->users;
         state->weight = 0;
     }

@@ -33,6 +33,9 @@ struct sim_limit {
     size_t step_count;
 };
 
+/* The bytes per second that so many users get together; INFINITY unlimited. */
+double sim_capacity(const struct sim_limit *limit, unsigned users);
+
 struct sim_flow {
     double bytes;          /* 0: only the times below pass */
     double bytes_per_s;    /* alone; above 0 */
