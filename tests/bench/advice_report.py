@@ -114,6 +114,24 @@ def show_table(rows, groups):
             print(line(name, group))
 
 
+SUMMARY = [("mean", "mean regret", "1 %"), ("worst", "worst regret", "10 %"), ("behind", "slower than in order", "0"), ("median", "prediction error, median", "2 %"),
+           ("p95", "prediction error, 95th percentile", "8 %"), ("coverage", "repeats within the interval", "93 to 97 %")]
+
+
+def summary(rows):
+    """The lines of a table as docs/MEASURING.md has it: figures of each method, misses in bold."""
+    methods = grouped(rows, lambda row: row["method"])
+    columns = {name.capitalize(): own for name, own in methods.items()}
+    if "route" in methods:
+        columns["Route*"] = [row for row in methods["route"] if may_be_best(row)]
+    found = {name: figures(own) for name, own in columns.items()}
+    lines = ["| figure | target | " + " | ".join(f"{name}, of {f['count']}" for name, f in found.items()) + " |", "|---|---|" + "---|" * len(found)]
+    for key, words, target in SUMMARY:
+        cells = [str(f[key]) if key == "behind" else share(f[key], 0) + " %" for f in found.values()]
+        lines.append(f"| {words} | {target} | " + " | ".join(f"**{cell}**" if key in missed(f) else cell for cell, f in zip(cells, found.values())) + " |")
+    return lines
+
+
 def show_beside(rows, others):
     """What both have asked: figures of each method before and now, then the requests that are worse now."""
     def key(row):
@@ -176,6 +194,7 @@ def show(rows, steps, seconds, args):
     print(f"regret from times without noise, of {steps} steps carried out; {seconds:.0f} s. behind: slower than in order. medians: of the {args.repeats} repeats.")
     print()
     show_table(rows, args.groups)
+    print("", *summary(rows), sep="\n")
     if args.beside:
         show_beside(rows, read_rows(args.beside))
     sections = misses(rows) if args.missed else [("Worst:", sorted((row for row in rows if "error" not in row), key=regret, reverse=True)[:args.worst])]
