@@ -46,7 +46,7 @@ static void raise_to(struct limit *limit, double bytes_per_s, unsigned transfers
 static bool is_filled_by_one(const struct graph *graph, const struct limit *limit)
 {
     const struct limit_role *role = &limit->role;
-    if (role->direction == LIMIT_BOTH || !(limit->step[0].bytes_per_s > 0))
+    if (role->direction == LIMIT_BOTH)
         return false;
     if (role->part == LIMIT_LINK)
         return (graph_place(graph, role->place)->kind == PLACE_SWITCH) !=

@@ -567,6 +567,14 @@ static void use_unsure(const struct builder *b, place_id from, place_id to,
             use(pair, b->of_place[at][LIMIT_SWITCH][LIMIT_THROUGH]);
 }
 
+/* True for a GPU and memory of its package: all between are its ports. */
+static bool is_in_package(const struct graph *graph, place_id from, place_id to)
+{
+    place_id gpu = is_kind(graph, from, PLACE_GPU) ? from : to, numa = gpu == from ? to : from;
+    return is_kind(graph, gpu, PLACE_GPU) && is_kind(graph, numa, PLACE_NUMA) &&
+           graph_place(graph, numa)->parent == package_of(graph, gpu);
+}
+
 static void fill_pair(const struct builder *b, place_id from, place_id to)
 {
     struct limits_pair *pair = limits_pair_of(b->limits, from, to);
@@ -582,7 +590,8 @@ static void fill_pair(const struct builder *b, place_id from, place_id to)
          found = path_inference_find(b->paths, graph, b->values, b->sets, from, to, &path),
          is_elsewhere = found && are_peers && is_hidden(b, from, to, &path);
     place_id module = b->member[from][LIMIT_HOST_PORT];
-    pair->is_known = found && !is_elsewhere && (!are_peers || !path.over_host);
+    pair->is_known = found ? !is_elsewhere && (!are_peers || !path.over_host)
+                           : !are_peers && is_in_package(graph, from, to);
     if (found)
         use_path(b, from, to, &path, is_elsewhere, pair);
     if (pair->several && !is_elsewhere)

@@ -549,14 +549,11 @@ static bool allocate(struct matrix *matrix, size_t places, size_t memories)
     matrix->item = calloc(items, sizeof *matrix->item);
     matrix->is_known = calloc(items, sizeof *matrix->is_known);
     matrix->most = calloc(memories * 4 * MECHANISMS + 1, sizeof *matrix->most);
-    matrix->lanes = calloc(memories * memories + 1, sizeof *matrix->lanes);
     return matrix->memory != NULL && matrix->number != NULL && matrix->is_gone != NULL &&
-           matrix->item != NULL && matrix->is_known != NULL && matrix->most != NULL &&
-           matrix->lanes != NULL;
+           matrix->item != NULL && matrix->is_known != NULL && matrix->most != NULL;
 }
 
-/* False when out of memory. */
-static bool list_memories(struct matrix *matrix)
+static void list_memories(struct matrix *matrix)
 {
     const struct graph *graph = matrix->graph;
     for (size_t p = 0; p < graph->place_count; p++) {
@@ -570,16 +567,6 @@ static bool list_memories(struct matrix *matrix)
             gpu && (endpoints_is_lost(matrix->snap, (place_id)p) || gpu_is_cut(graph, (place_id)p));
         matrix->memory[matrix->memory_count++] = (place_id)p;
     }
-    return plan_lanes_make(graph, matrix->memory, matrix->memory_count, matrix->lanes);
-}
-
-/* A lane carries what transfers get over it. */
-static void raise_lanes(struct matrix *matrix, size_t from, size_t to, double bytes_per_s)
-{
-    const struct lanes *lanes = &matrix->lanes[from * matrix->memory_count + to];
-    for (size_t lane = 0; lane < (size_t)64 * LANES_WORDS; lane++)
-        if ((lanes->bit[lane / 64] >> lane % 64 & 1) != 0)
-            matrix->lane_bytes_per_s[lane] = fmax(matrix->lane_bytes_per_s[lane], bytes_per_s);
 }
 
 static void find_own_numbers(struct matrix *matrix)
@@ -595,7 +582,6 @@ static void find_own_numbers(struct matrix *matrix)
                     !take_own(matrix, &transfer))
                     continue;
                 set(matrix, f, t, &transfer);
-                raise_lanes(matrix, f, t, transfer.bytes_per_s);
                 note_reach(matrix, &transfer);
                 raise_most(matrix, transfer.from, transfer.to, transfer.by, transfer.value);
             }
@@ -627,11 +613,11 @@ struct matrix *matrix_new(const struct snapshot *snap)
     matrix->graph = graph;
     matrix->limits = snap->derived.limits;
     if (!allocate(matrix, graph->place_count,
-                  graph_count(graph, PLACE_GPU) + graph_count(graph, PLACE_NUMA)) ||
-        !list_memories(matrix)) {
+                  graph_count(graph, PLACE_GPU) + graph_count(graph, PLACE_NUMA))) {
         matrix_free(matrix);
         return NULL;
     }
+    list_memories(matrix);
     find_own_numbers(matrix);
     find_others(matrix);
     return matrix;
@@ -647,7 +633,6 @@ void matrix_free(struct matrix *matrix)
     free(matrix->item);
     free(matrix->is_known);
     free(matrix->most);
-    free(matrix->lanes);
     free(matrix);
 }
 
@@ -675,19 +660,6 @@ size_t matrix_memories(const struct matrix *matrix, const place_id **ret_memory)
 {
     *ret_memory = matrix->memory;
     return matrix->memory_count;
-}
-
-const struct lanes *matrix_lanes(const struct matrix *matrix, place_id from, place_id to)
-{
-    static const struct lanes unknown;
-    int32_t f = matrix->number[from], t = matrix->number[to];
-    return f >= 0 && t >= 0 ? &matrix->lanes[(size_t)f * matrix->memory_count + (size_t)t]
-                            : &unknown;
-}
-
-double matrix_lane(const struct matrix *matrix, size_t lane)
-{
-    return matrix->lane_bytes_per_s[lane];
 }
 
 const struct value *matrix_published_both(const struct snapshot *snap,

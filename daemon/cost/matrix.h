@@ -9,7 +9,6 @@
  * GPU's.
  */
 #pragma once
-#include "cost/lanes.h"
 #include "cost/transfer.h"
 
 struct matrix;
@@ -56,11 +55,6 @@ const struct value *matrix_access_bound(const struct snapshot *snap, place_id by
  * this pair or of one whose links are of the same kind and rate; NULL none. */
 const struct value *matrix_published_both(const struct snapshot *snap,
                                           const struct transfer *transfer);
-
-/* Returns the lanes between two memories, whatever is known of the transfer, and the highest rate
- * of one transfer over a lane. */
-const struct lanes *matrix_lanes(const struct matrix *matrix, place_id from, place_id to);
-double matrix_lane(const struct matrix *matrix, size_t lane);
 
 #define MATRIX_WHY_SIZE 96
 

@@ -18,8 +18,6 @@ struct matrix {
     /* share of a stated rate that transfers reach, by mechanism, between GPUs, kind of link; 0
      * unknown; below 0 only published transfers show it */
     double reached[MECHANISMS][2][LINK_KIND_COUNT];
-    struct lanes *lanes; /* by from, to */
-    double lane_bytes_per_s[64 * LANES_WORDS];
 };
 
 bool matrix_same_model(const struct graph *graph, place_id a, place_id b);

@@ -30,7 +30,7 @@ static void take_step(struct load_scratch *scratch, struct step_flow *flows, siz
         double time_ns = scratch->flow[i].end_ns - flow->begin_ns,
                spread = plan_load_spread(scratch, i);
         flow->is_nominal = shared != NULL && shared->is_nominal;
-        flow->shared = shared != NULL ? shared->limit->name : NULL;
+        flow->shared = shared != NULL && shared->limit != NULL ? shared->limit->name : NULL;
         flow->time = estimate_of(time_ns, time_ns * (1 - fmin(spread, 1)), time_ns * (1 + spread));
         flow->time.low_ns = isnan(spread) ? spread : flow->time.low_ns;
         flow->soonest_ns = flow->latest_ns = time_ns;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cost/limits.h"
 #include "cost/matrix.h"
 #include "cost/policy.h"
 
@@ -189,9 +190,10 @@ static bool knows_apart(const struct snapshot *snap)
     return false;
 }
 
-/* Copies that one GPU drives over the same lane follow each other in the order of their beginning,
- * as seen on GPUs with one port to the others. That matters where each task copies to every other
- * by engine. Over separate lanes they are priced as going at once. False without memory. */
+/* Copies that one GPU drives over the same link or port follow each other in the order of their
+ * beginning, as seen on GPUs with one port to the others. That matters where each task copies to
+ * every other by engine. Over separate ones they are priced as going at once. False without memory.
+ */
 static bool find_order(const struct bind_price *price, const struct snapshot *snap, size_t tasks,
                        bool *ret_meet, bool *ret_apart)
 {
@@ -210,9 +212,9 @@ static bool find_order(const struct bind_price *price, const struct snapshot *sn
                              b = plan_bind_price_ride(price, other);
             if (!are_engines_own(snap, &a, &b))
                 continue;
-            bool meet = plan_lanes_meet(
-                matrix_lanes(snap->derived.matrix, a.transfer->from, a.transfer->to),
-                matrix_lanes(snap->derived.matrix, b.transfer->from, b.transfer->to));
+            bool meet = limits_meet(snap->derived.limits,
+                                    (struct limits_ends){a.transfer->from, a.transfer->to},
+                                    (struct limits_ends){b.transfer->from, b.transfer->to});
             *ret_meet |= meet;
             *ret_apart |= !meet;
         }

@@ -168,18 +168,18 @@ static bool is_all_by_engine(const struct bind_price *price)
     return tasks > 2 && all == tasks;
 }
 
-/* All that each GPU sends leaves by one lane, as to a switch. */
+/* All that each GPU sends leaves by one port, as to a switch. */
 static bool has_one_port_each(const struct bind_price *price)
 {
-    const struct matrix *pairs = price->snap->derived.matrix;
+    const struct limits *limits = price->snap->derived.limits;
     const place_id *gpu = price->request.gpu;
     size_t n = price->request.gpu_count;
     bool one = n > 2;
     for (size_t a = 0; one && a < n; a++)
         for (size_t b = 0, first = a == 0; one && b < n; b++)
             one = b == a || b == first ||
-                  plan_lanes_meet(matrix_lanes(pairs, gpu[a], gpu[first]),
-                                  matrix_lanes(pairs, gpu[a], gpu[b]));
+                  limits_meet(limits, (struct limits_ends){gpu[a], gpu[first]},
+                              (struct limits_ends){gpu[a], gpu[b]});
     return one;
 }
 

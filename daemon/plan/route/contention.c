@@ -100,45 +100,7 @@ static void make_flows(const struct route_work *work, const struct route_option 
             .transfer = &work->concurrent[i], .bytes = (double)work->request.concurrent[i].bytes};
 }
 
-/* Slowdown beside the concurrent transfers over the same lane, whose rate is the highest seen
- * there: the hop gets its part of all bytes, its fair share, or the rest. */
-static double slower_by_lane(const struct route_work *work, const struct step_flow *flow,
-                             size_t lane)
-{
-    double carries = matrix_lane(work->matrix, lane), others = 0, bytes = flow->bytes, users = 1,
-           rate = price_hop_rate(flow->transfer);
-    for (size_t i = 0; i < work->request.concurrent_count; i++) {
-        const struct transfer *transfer = &work->concurrent[i];
-        const struct lanes *lanes = matrix_lanes(work->matrix, transfer->from, transfer->to);
-        double left = (double)work->request.concurrent[i].bytes -
-                      price_hop_rate(transfer) * flow->begin_ns / 1e9;
-        if (transfer->basis != BASIS_OWN || left <= 0 ||
-            (lanes->bit[lane / 64] >> lane % 64 & 1) == 0)
-            continue;
-        others += price_hop_rate(transfer);
-        bytes += left;
-        users++;
-    }
-    double gets = fmax(fmax(carries / users, carries - others), carries * flow->bytes / bytes);
-    return fmax(rate / gets, 1);
-}
-
-static double slower_by_lanes(const struct route_work *work, const struct step_flow *flow)
-{
-    const struct transfer *hop = flow->transfer;
-    const struct lanes *lanes = matrix_lanes(work->matrix, hop->from, hop->to);
-    double slower = 1;
-    if (hop->basis != BASIS_OWN || work->request.concurrent_count == 0)
-        return slower;
-    for (size_t w = 0; w < LANES_WORDS; w++)
-        for (uint64_t bits = lanes->bit[w]; bits != 0; bits &= bits - 1)
-            slower =
-                fmax(slower, slower_by_lane(work, flow, 64 * w + (size_t)__builtin_ctzll(bits)));
-    return slower;
-}
-
-static void take(const struct route_work *work, const struct flows *flows,
-                 struct route_option *option)
+static void take(const struct flows *flows, struct route_option *option)
 {
     const struct step_flow *flow = flows->flow;
     double most = 1;
@@ -150,19 +112,16 @@ static void take(const struct route_work *work, const struct flows *flows,
             struct transfer *hop = &option->part[p].hop[i];
             double start_ns = transfer_start_ns(flow->transfer),
                    alone_ns = transfer_queued_ns(flow->transfer, flow->bytes) - start_ns,
-                   slower = alone_ns > 0 ? (flow->time.time_ns - start_ns) / alone_ns : 1,
-                   by_lanes = slower_by_lanes(work, flow);
-            bool is_stated = flow->is_nominal || by_lanes > slower;
-            slower = fmax(slower, by_lanes);
+                   slower = alone_ns > 0 ? (flow->time.time_ns - start_ns) / alone_ns : 1;
             option->soonest = fmin(option->soonest, flow->soonest_ns / flow->time.time_ns);
             option->latest = fmax(option->latest, flow->latest_ns / flow->time.time_ns);
             if (!(slower > 1 + SAME))
                 continue;
             hop->slowdown = flow->transfer->slowdown * slower;
-            hop->slowdown_source = is_stated ? SOURCE_NOMINAL : hop->slowdown_source;
+            hop->slowdown_source = flow->is_nominal ? SOURCE_NOMINAL : hop->slowdown_source;
             if (slower > most && flow->shared != NULL)
                 option->shared = flow->shared;
-            option->is_shared_stated = option->is_shared_stated || is_stated;
+            option->is_shared_stated = option->is_shared_stated || flow->is_nominal;
             most = fmax(most, slower);
         }
 }
@@ -213,7 +172,7 @@ enum berth_code contention_apply(const struct route_work *work, struct route_opt
         enum berth_code code = plan_step(work->snap, flows.flow, flows.count, err);
         if (code != BERTH_OK)
             return code;
-        take(work, &flows, option);
+        take(&flows, option);
         take_run(work, option);
         price_shares(option, work->bytes);
         apart = 0;

@@ -13,7 +13,6 @@
 /* One program's kernels on one gpu share the blocks that it holds, launched with fewer each: a part
  * must be enough to fill a link. */
 #define KERNELS_MAX 4
-#define WIDE        0.98 /* of the parts' rates: a lane of that rate suffices */
 
 /* ---- hops ---- */
 
@@ -43,11 +42,6 @@ struct list {
 static void finish(const struct route_work *work, struct path *path)
 {
     const struct price_pipe *pipe = &path->pipe;
-    path->lanes = (struct lanes){.is_known = true};
-    for (size_t i = 0; i < path->part.hop_count; i++) {
-        const struct transfer *hop = &path->part.hop[i];
-        plan_lanes_add(&path->lanes, matrix_lanes(work->matrix, hop->from, hop->to));
-    }
     price_begin(&path->part, path->kind == PATH_DIRECT, &path->pipe);
     path->rate = path->pipe.rate;
     path->time_ns = price_time_ns(&pipe, 1, work->bytes);
@@ -233,69 +227,45 @@ static size_t known_limits(const struct route_work *work, const struct transfer 
     return known;
 }
 
-static bool is_over(const struct route_work *work, const struct transfer *hop, size_t lane)
-{
-    return (matrix_lanes(work->matrix, hop->from, hop->to)->bit[lane / 64] >> lane % 64 & 1) != 0;
-}
-
-/* True when the hops of both paths over that lane use a limit known from concurrent runs: the
- * simulator knows their rates. */
-static bool is_limit_known(const struct route_work *work, const struct path *a,
-                           const struct path *b, size_t lane)
+/* True when nothing says what two hops get of the links or ports that they may share: runs show no
+ * limit of both. */
+static bool is_sharing_unknown(const struct route_work *work, const struct transfer *a,
+                               const struct transfer *b)
 {
     uint16_t x[LIMITS_USES_MAX], y[LIMITS_USES_MAX];
-    for (size_t i = 0; i < a->part.hop_count; i++) {
-        if (!is_over(work, &a->part.hop[i], lane))
-            continue;
-        size_t count = known_limits(work, &a->part.hop[i], x);
-        for (size_t j = 0; j < b->part.hop_count && count > 0; j++) {
-            if (!is_over(work, &b->part.hop[j], lane))
-                continue;
-            size_t others = known_limits(work, &b->part.hop[j], y);
-            for (size_t k = 0; k < count * others; k++)
-                if (x[k % count] == y[k / count])
-                    return true;
-        }
-    }
-    return false;
+    if (!limits_meet(work->snap->derived.limits, (struct limits_ends){a->from, a->to},
+                     (struct limits_ends){b->from, b->to}))
+        return false;
+    size_t count = known_limits(work, a, x), others = known_limits(work, b, y);
+    for (size_t k = 0; k < count * others; k++)
+        if (x[k % count] == y[k / count])
+            return false;
+    return true;
 }
 
-/* True when lanes carry all paths over them, or runs show their limits. */
-static bool lanes_fit(const struct route_work *work, const struct path *const *path, size_t count)
+/* True when the simulator knows what paths share. */
+static bool is_sharing_known(const struct route_work *work, const struct path *a,
+                             const struct path *b)
 {
-    for (size_t w = 0; w < LANES_WORDS; w++) {
-        uint64_t once = 0, twice = 0;
-        for (size_t p = 0; p < count; p++) {
-            twice |= once & path[p]->lanes.bit[w];
-            once |= path[p]->lanes.bit[w];
-        }
-        for (; twice != 0; twice &= twice - 1) {
-            size_t lane = 64 * w + (size_t)__builtin_ctzll(twice), first = count;
-            double sum = 0;
-            bool is_known = true;
-            for (size_t p = 0; p < count; p++) {
-                if ((path[p]->lanes.bit[w] & twice & -twice) == 0)
-                    continue;
-                is_known = is_known &&
-                           (first == count || is_limit_known(work, path[first], path[p], lane));
-                first = first == count ? p : first;
-                sum += path[p]->rate;
-            }
-            if (!is_known && WIDE * sum > matrix_lane(work->matrix, lane))
+    for (size_t i = 0; i < a->part.hop_count; i++)
+        for (size_t j = 0; j < b->part.hop_count; j++)
+            if (is_sharing_unknown(work, &a->part.hop[i], &b->part.hop[j]))
                 return false;
-        }
-    }
     return true;
 }
 
 bool paths_fit(const struct route_work *work, const struct path *const *path, size_t count)
 {
     for (size_t p = 0; p < count; p++) {
-        if (path[p]->by != path[0]->by || !path[p]->lanes.is_known || path[p]->part.in_one_piece)
+        if (path[p]->by != path[0]->by || path[p]->part.in_one_piece)
             return false;
         for (size_t i = 0; i < path[p]->part.hop_count; i++)
             if (!hop_fits(work, path, count, p, &path[p]->part.hop[i]))
                 return false;
     }
-    return lanes_fit(work, path, count);
+    for (size_t p = 0; p < count; p++)
+        for (size_t other = p + 1; other < count; other++)
+            if (!is_sharing_known(work, path[p], path[other]))
+                return false;
+    return true;
 }

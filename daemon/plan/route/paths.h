@@ -15,7 +15,6 @@ struct path {
     enum path_kind kind;
     enum mechanism by;
     struct route_part part; /* alone */
-    struct lanes lanes;     /* all lanes of its hops */
     struct price_pipe pipe; /* of part */
     double rate, time_ns;   /* alone: of very many bytes; of those of the request */
 };
@@ -24,8 +23,8 @@ struct path {
  * of memory. */
 bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count);
 
-/* True when they can be used at once: by one mechanism, no hop twice, no lane above the highest
- * rate seen there, and few enough kernels on each gpu to fill links. */
+/* True when they can be used at once: by one mechanism, no hop twice, no link or port of unknown
+ * rate in common, and few enough kernels on each gpu to fill links. */
 bool paths_fit(const struct route_work *work, const struct path *const *path, size_t count);
 
 /* Makes the option of these paths, not slowed. */

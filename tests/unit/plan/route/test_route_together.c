@@ -207,8 +207,12 @@ static void ways_of_two_packages_are_taken_together_but_for_what_crosses(void **
                         .values = values_new(),
                         .allowed = {.given = true}};
     assert_non_null(f.values);
-    for (int g = 0; g < 4; g++)
+    for (int g = 0; g < 4; g++) {
         nodes_add(f.graph, PLACE_GPU, g, 0, nodes_place(f.graph, PLACE_NUMA, g / 2), NULL);
+        graph_add_link(f.graph, gpu(&f, g), numa(&f, g / 2), LINK_PCIE)->nominal_bytes_per_s =
+            60 * GB;
+    }
+    graph_add_link(f.graph, numa(&f, 0), numa(&f, 1), LINK_SMP);
     static const double gb_per_s[] = {50, 50, 20, 20}; /* from numa0 */
     for (int g = 0; g < 4; g++) {
         rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 0), gpu(&f, g), "", gb_per_s[g]);

@@ -119,34 +119,6 @@ static void ways_that_share_a_lane_or_may_are_not(void **state)
     end(&f);
 }
 
-/* The widest way, and of these the shortest; both of two that are alike. */
-static void lanes_follow_the_drivers_way(void **state)
-{
-    (void)state;
-    struct fixture f = begin();
-    join(&f, 0, 1, 200);
-    join(&f, 0, 6, 100);
-    join(&f, 6, 7, 200);
-    join(&f, 1, 3, 50);
-    join(&f, 3, 7, 50);
-    f.snap = nodes_snapshot(f.graph, f.values);
-    const place_id memory[] = {gpu(&f, 0), gpu(&f, 1),  gpu(&f, 3), gpu(&f, 6),
-                               gpu(&f, 7), numa(&f, 0), numa(&f, 3)};
-    enum { G0, G1, G3, G6, G7, N0, N3, COUNT };
-    struct lanes lanes[COUNT * COUNT];
-    assert_true(plan_lanes_make(f.graph, memory, COUNT, lanes));
-    assert_true(plan_lanes_meet(&lanes[G1 * COUNT + G7], &lanes[G0 * COUNT + G6])); /* 1-0-6-7 */
-    assert_false(plan_lanes_meet(&lanes[G1 * COUNT + G7], &lanes[G6 * COUNT + G0]));
-    assert_false(plan_lanes_meet(&lanes[G1 * COUNT + G7], &lanes[G1 * COUNT + G3]));
-    /* one port for the module */
-    assert_true(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[G1 * COUNT + N3]));
-    assert_false(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[N3 * COUNT + G1]));
-    assert_false(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[G6 * COUNT + N3]));
-    /* one memory is no lane */
-    assert_false(plan_lanes_meet(&lanes[G0 * COUNT + N0], &lanes[G6 * COUNT + N0]));
-    end(&f);
-}
-
 /* Two gpus at once write to numa3, what each gets or 0, and what is said of that memory or 0. */
 static void from_a_gpu_to_numa(struct fixture *f, double each, double stated)
 {
@@ -514,7 +486,6 @@ int main(void)
         cmocka_unit_test(two_gpus_between_are_found_where_they_are_faster),
         cmocka_unit_test(ways_without_a_common_lane_are_taken_at_once),
         cmocka_unit_test(ways_that_share_a_lane_or_may_are_not),
-        cmocka_unit_test(lanes_follow_the_drivers_way),
         cmocka_unit_test(a_memory_that_takes_more_than_a_port_gets_it_over_several),
         cmocka_unit_test(engines_and_kernels_are_not_mixed),
         cmocka_unit_test(amds_runtime_is_told_at_its_start),
