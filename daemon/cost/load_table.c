@@ -73,7 +73,7 @@ static void take_alone(const struct load_table *table, const struct transfer *al
     transfer->known = known_of(alone);
     transfer->start_ns = transfer_start_ns(alone);
     transfer->launch_ns = transfer_launch_ns(alone);
-    transfer->kind = network ? TRANSFER_NETWORK : transfer_kind_bit(table->snap->graph, alone);
+    transfer->kind = network ? TRANSFER_NETWORK : alone->kind;
     transfer->several = limits_pair(table->snap->derived.limits, alone->from, alone->to)->several;
 }
 
@@ -514,8 +514,8 @@ const struct load_transfer *plan_load_table_choose(const struct load_table *tabl
                                                : NULL;
     if (engine->known != kernel->known)
         return engine->known > kernel->known ? engine : kernel;
-    bool knows = transfer_covers(&engine->alone, bytes);
-    if (knows != transfer_covers(&kernel->alone, bytes))
+    bool knows = bytes >= engine->alone.least_bytes;
+    if (knows != (bytes >= kernel->alone.least_bytes))
         return knows ? engine : kernel;
     double engine_ns = plan_load_table_alone_ns(engine, bytes, NULL),
            kernel_ns = plan_load_table_alone_ns(kernel, bytes, NULL);

@@ -39,9 +39,10 @@ static enum reason_code lack_of(const struct asked *asked, size_t i)
         return alone->basis == BASIS_REVERSE                          ? REASON_TRANSFER_REVERSE
                : alone->basis == BASIS_ENGINE || alone->value != NULL ? REASON_TRANSFER_OTHERS
                                                                       : REASON_TRANSFER_STATED;
-    if (!transfer_covers(alone, flow->bytes))
+    unsigned lacks = transfer_lacks(alone, flow->bytes, flow->bytes);
+    if ((lacks & LACKS_SIZE) != 0)
         return REASON_TRANSFER_SMALL;
-    if (transfer_is_similar(alone, flow->bytes, flow->bytes))
+    if ((lacks & LACKS_OWN_SIZES) != 0)
         return REASON_TRANSFER_SIMILAR;
     return transfer->known == LOAD_PUBLISHED ? REASON_TRANSFER_PUBLISHED : REASON_CODES;
 }
@@ -163,9 +164,8 @@ static enum berth_code cite(const struct asked *asked, size_t i, struct evidence
                             size_t start, struct berth_err *err)
 {
     const struct load_transfer *transfer = asked->scratch->transfer[i];
-    enum berth_code code = transfer != NULL ? transfer_cite(asked->table->snap->graph,
-                                                            &transfer->alone, evidence, start, err)
-                                            : BERTH_OK;
+    enum berth_code code =
+        transfer != NULL ? transfer_cite(&transfer->alone, evidence, start, err) : BERTH_OK;
     return code != BERTH_OK || cite_shared(asked, i, evidence, start)
                ? code
                : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
@@ -286,8 +286,8 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
             return code;
         if (shared != NULL && shared->is_nominal)
             warn_of_stated(&asked, shared);
-        if (transfer != NULL && transfer->known == LOAD_NOMINAL &&
-            transfer_lacks_start(&transfer->alone, flows[i].bytes))
+        if (transfer != NULL && transfer->known == LOAD_NOMINAL && flows[i].bytes > 0 &&
+            (transfer_lacks(&transfer->alone, flows[i].bytes, flows[i].bytes) & LACKS_START) != 0)
             warn_of_flow(&asked, i, REASON_START_UNKNOWN, 0);
         warn_of_kinds(&asked, i);
         kinds |= kind_of(&asked, i);

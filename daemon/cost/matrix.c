@@ -166,6 +166,15 @@ static void take_sizes(const struct snapshot *snap, struct transfer *transfer)
     }
 }
 
+/* Between a measured start-up and the least size nothing surprises. */
+static double least_bytes(const struct transfer *transfer)
+{
+    bool starts = transfer->call != NULL && transfer->call->source == VALUE_MEASURED;
+    if (transfer->curve != NULL)
+        return starts ? 0 : (double)transfer->curve->least_bytes / 4;
+    return isnan(transfer->t0_queue_ns) ? TRANSFER_LARGE_BYTES : 0;
+}
+
 static enum source source_of(const struct value *value)
 {
     return value->source == VALUE_MEASURED    ? SOURCE_MEASURED
@@ -206,6 +215,7 @@ static void consider(const struct snapshot *snap, enum metric metric, const char
     transfer->low = value->low;
     transfer->high = value->high;
     take_sizes(snap, transfer);
+    transfer->least_bytes = least_bytes(transfer);
 }
 
 bool matrix_has_own_sizes(const struct transfer *transfer)
@@ -234,7 +244,7 @@ static bool is_pull_better(const struct transfer *push, const struct transfer *p
 static bool take_own(const struct matrix *matrix, struct transfer *transfer)
 {
     const struct snapshot *snap = matrix->snap;
-    bool peer = transfer_is_peer(matrix->graph, transfer);
+    bool peer = transfer_is_peer(transfer);
     if (peer && transfer->by == MECHANISM_COPY_ENGINE) {
         struct transfer pull = *transfer;
         pull.driver = transfer->to;
@@ -277,7 +287,7 @@ static void note_reach(struct matrix *matrix, const struct transfer *transfer)
     if (transfer->source == SOURCE_NOMINAL || !(pair->bytes_per_s > 0) ||
         !limits_link_kind(matrix->limits, pair, &kind))
         return;
-    double *its = &matrix->reached[transfer->by][transfer_is_peer(matrix->graph, transfer)][kind],
+    double *its = &matrix->reached[transfer->by][transfer_is_peer(transfer)][kind],
            part = fmin(transfer->bytes_per_s / pair->bytes_per_s, 1);
     if (transfer->source == SOURCE_MEASURED)
         *its = fmax(*its, part);
@@ -289,7 +299,7 @@ static void note_reach(struct matrix *matrix, const struct transfer *transfer)
 static void scale(const struct matrix *matrix, struct transfer *transfer)
 {
     const struct limits_pair *pair = limits_pair(matrix->limits, transfer->from, transfer->to);
-    bool peer = transfer_is_peer(matrix->graph, transfer);
+    bool peer = transfer_is_peer(transfer);
     enum link_kind kind;
     if (!limits_link_kind(matrix->limits, pair, &kind))
         return;
@@ -459,7 +469,7 @@ static void take_links(const struct matrix *matrix, const struct limits_pair *pa
     transfer->source = SOURCE_NOMINAL;
     transfer->bytes_per_s = pair->bytes_per_s;
     transfer->value = pair->cores;
-    if (transfer_kind_bit(matrix->graph, transfer) == TRANSFER_PEER_ENGINE) {
+    if (transfer->kind == TRANSFER_PEER_ENGINE) {
         transfer->engine = engine_limit_of(matrix->graph, transfer->driver);
         if (transfer->engine != NULL && transfer->engine->bytes_per_s < transfer->bytes_per_s) {
             transfer->bytes_per_s = transfer->engine->bytes_per_s;
@@ -528,8 +538,7 @@ static void stand_in(struct matrix *matrix, size_t from, size_t to, enum mechani
     struct transfer transfer = transfer_none(matrix->graph, f, t, by);
     const struct limits_pair *pair = limits_pair(matrix->limits, f, t);
     bool is_linked = pair->bytes_per_s > 0 && !isinf(pair->bytes_per_s);
-    transfer.drift =
-        agreement_of(matrix->limits->agree, transfer_kind_bit(matrix->graph, &transfer));
+    transfer.drift = agreement_of(matrix->limits->agree, transfer.kind);
     if (owners != NULL)
         transfer = *owners;
     else if (!take_reverse(matrix, is_linked, &transfer) && is_linked)
@@ -576,8 +585,7 @@ static void find_own_numbers(struct matrix *matrix)
             for (int by = 0; by < MECHANISMS && may_move(matrix, f, t); by++) {
                 struct transfer transfer = transfer_none(matrix->graph, matrix->memory[f],
                                                          matrix->memory[t], (enum mechanism)by);
-                transfer.drift = agreement_of(matrix->limits->agree,
-                                              transfer_kind_bit(matrix->graph, &transfer));
+                transfer.drift = agreement_of(matrix->limits->agree, transfer.kind);
                 if ((!is_gpu(matrix, transfer.from) && !is_gpu(matrix, transfer.to)) ||
                     !take_own(matrix, &transfer))
                     continue;
@@ -653,6 +661,7 @@ struct transfer matrix_of_class(const struct matrix_item *item)
     transfer.t0_queue_ns = peer->t0_queue_ns;
     transfer.t0_call_ns = peer->t0_call_ns;
     transfer.call = peer->call;
+    transfer.least_bytes = peer->least_bytes;
     return transfer;
 }
 
@@ -667,7 +676,7 @@ const struct value *matrix_published_both(const struct snapshot *snap,
 {
     const struct limits *limits = snap->derived.limits;
     const struct value *first, *like = NULL;
-    if (transfer->by != MECHANISM_KERNEL || !transfer_is_peer(snap->graph, transfer))
+    if (transfer->by != MECHANISM_KERNEL || !transfer_is_peer(transfer))
         return NULL;
     const struct limits_pair *pair = limits_pair(limits, transfer->from, transfer->to);
     size_t count = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &first);

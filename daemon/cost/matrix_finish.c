@@ -17,7 +17,7 @@ static double slowdown_by_limits(const struct snapshot *snap, const struct trans
     const struct limits *limits = snap->derived.limits;
     const char *axes =
         transfer->basis == BASIS_OWN ? values_axes(snap->values, transfer->value) : "";
-    unsigned kind = transfer_kind_bit(snap->graph, transfer);
+    unsigned kind = transfer->kind;
     uint16_t there[LIMITS_USES_MAX], back[LIMITS_USES_MAX];
     size_t uses = limits_of(limits, kind, transfer->from, transfer->to, axes, there),
            back_uses = limits_of(limits, kind, transfer->to, transfer->from, axes, back);
@@ -43,9 +43,9 @@ static const struct set *find_both_set(const struct matrix *matrix, const struct
         const struct set *set = &sets->item[s];
         const struct set_flow *a = set->flow, *b = set->flow + 1;
         if (set->flow_count == 2 && set->source == VALUE_MEASURED &&
-            transfer_kind_of(set->metric) == transfer_kind_bit(matrix->graph, transfer) &&
-            strcmp(a->axes, axes) == 0 && strcmp(b->axes, axes) == 0 && b->from == a->to &&
-            b->to == a->from && a->bytes_per_s + b->bytes_per_s > 0 &&
+            transfer_kind_of(set->metric) == transfer->kind && strcmp(a->axes, axes) == 0 &&
+            strcmp(b->axes, axes) == 0 && b->from == a->to && b->to == a->from &&
+            a->bytes_per_s + b->bytes_per_s > 0 &&
             ((a->from == transfer->from && a->to == transfer->to) ||
              (a->from == transfer->to && a->to == transfer->from)))
             return set;
@@ -89,12 +89,11 @@ static void fill_both(struct matrix *matrix)
         struct matrix_item *item = &matrix->item[i];
         if (!matrix->is_known[i])
             continue;
-        bool peer = transfer_is_peer(matrix->graph, &item->alone);
+        bool peer = transfer_is_peer(&item->alone);
         item->both = item->alone;
         if (find_both(matrix, &item->both)) {
             double *its = &most[item->alone.by][peer];
-            if (peer || transfer_is_with_host(matrix->graph, &item->alone))
-                *its = fmax(*its, item->both.slowdown);
+            *its = fmax(*its, item->both.slowdown);
             continue;
         }
         item->both.slowdown_source = SOURCE_SIMILAR_PAIR;
@@ -111,13 +110,13 @@ static void fill_both(struct matrix *matrix)
         struct transfer *both = &item->both;
         if (!matrix->is_known[i] || both->slowdown_source == SOURCE_MEASURED)
             continue;
-        double its = most[both->by][transfer_is_peer(matrix->graph, both)];
+        double its = most[both->by][transfer_is_peer(both)];
         if (its > 0 && item->alone.source == SOURCE_MEASURED) {
             both->slowdown = its;
             continue;
         }
         const struct matrix_item *other =
-            transfer_is_with_host(matrix->graph, both)
+            !transfer_is_peer(both)
                 ? matrix_find(
                       matrix, both->from, both->to,
                       (both->by == MECHANISM_KERNEL ? MECHANISM_COPY_ENGINE : MECHANISM_KERNEL))
@@ -166,7 +165,7 @@ static struct classes_item both_item(const struct matrix_item *item, uint32_t so
     double half = spread_cell((both->high - both->low) / 2, both->n);
     if (drift != NULL && drift->rates > 0)
         half = hypot(half, spread_one(0, drift->rate, drift->rates, 1) * both->value);
-    struct estimate rate = {both->value, both->value - half, both->value + half, SOURCE_MEASURED,
+    struct estimate rate = {both->value, both->value - half, both->value + half, SOURCE_MEASURED, 0,
                             both};
     struct classes_item its = {.sort = sort};
     for (size_t k = 0; k < CLASSES_SIZES; k++)

@@ -175,7 +175,7 @@ static struct memcores_value rate_over_links(const struct memcores_access *acces
                           is_write ? there : here, MECHANISM_KERNEL);
     if (item == NULL)
         return unknown;
-    memtime_cite_transfer(access->basis, access->snap->graph, &item->alone);
+    memtime_cite_transfer(access->basis, &item->alone);
     return (struct memcores_value){item->alone.bytes_per_s,
                                    NAN,
                                    NAN,

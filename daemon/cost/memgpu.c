@@ -290,7 +290,7 @@ static struct memtime by_links(const struct memgpu *at, bool is_write, double by
             return memtime_doubted(near, REASON_ACCESS_BY_LINKS, SOURCE_NOMINAL);
         at->basis->evidence->count = evidence;
     }
-    memtime_cite_transfer(at->basis, at->snap->graph, &item->alone);
+    memtime_cite_transfer(at->basis, &item->alone);
     struct memtime time = memtime_doubted(memtime_bare(time_ns, SOURCE_NOMINAL),
                                           REASON_ACCESS_BY_LINKS, SOURCE_NOMINAL);
     return fmin(bytes, at->span) < TRANSFER_LARGE_BYTES

@@ -75,9 +75,8 @@ void memtime_cite(struct memtime_basis *basis, const struct value *value)
         basis->no_memory = true;
 }
 
-void memtime_cite_transfer(struct memtime_basis *basis, const struct graph *graph,
-                           const struct transfer *transfer)
+void memtime_cite_transfer(struct memtime_basis *basis, const struct transfer *transfer)
 {
-    if (transfer_cite(graph, transfer, basis->evidence, basis->start, NULL) != BERTH_OK)
+    if (transfer_cite(transfer, basis->evidence, basis->start, NULL) != BERTH_OK)
         basis->no_memory = true;
 }

@@ -62,5 +62,4 @@ struct memtime_basis {
 };
 
 void memtime_cite(struct memtime_basis *basis, const struct value *value);
-void memtime_cite_transfer(struct memtime_basis *basis, const struct graph *graph,
-                           const struct transfer *transfer);
+void memtime_cite_transfer(struct memtime_basis *basis, const struct transfer *transfer);

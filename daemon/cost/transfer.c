@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "cost/policy.h"
-#include "node/gpu.h"
 #include "node/spread.h"
 
 #define MANY 32 /* intervals: Student's distribution is the normal one */
@@ -11,12 +10,18 @@
 struct transfer transfer_none(const struct graph *graph, place_id from, place_id to,
                               enum mechanism by)
 {
+    bool from_gpu = graph_place(graph, from)->kind == PLACE_GPU,
+         peer = from_gpu && graph_place(graph, to)->kind == PLACE_GPU;
+    unsigned engine = peer ? TRANSFER_PEER_ENGINE : TRANSFER_HOST_ENGINE,
+             kernel = peer ? TRANSFER_PEER_KERNEL : TRANSFER_HOST_KERNEL;
     return (struct transfer){.from = from,
                              .to = to,
                              .by = by,
-                             .driver = graph_place(graph, from)->kind == PLACE_GPU ? from : to,
+                             .kind = by == MECHANISM_COPY_ENGINE ? engine : kernel,
+                             .driver = from_gpu ? from : to,
                              .source = SOURCE_LOWER_BOUND,
                              .sizes = SOURCE_LOWER_BOUND,
+                             .least_bytes = INFINITY,
                              .low = NAN,
                              .high = NAN,
                              .t0_queue_ns = NAN,
@@ -72,9 +77,12 @@ static double spread_of(const struct transfer *transfer, double bytes)
 struct estimate transfer_queued(const struct transfer *transfer, double bytes)
 {
     double time_ns = transfer_queued_ns(transfer, bytes), spread = spread_of(transfer, bytes);
-    return (struct estimate){time_ns, isnan(spread) ? spread : time_ns * (1 - fmin(spread, 1)),
-                             time_ns * (1 + spread), transfer_source(transfer, bytes, bytes),
-                             transfer->value};
+    return (struct estimate){.time_ns = time_ns,
+                             .low_ns = isnan(spread) ? spread : time_ns * (1 - fmin(spread, 1)),
+                             .high_ns = time_ns * (1 + spread),
+                             .source = transfer_source(transfer, bytes, bytes),
+                             .lacks = transfer_lacks(transfer, bytes, bytes),
+                             .value = transfer->value};
 }
 
 double transfer_called_ns(const struct transfer *transfer, double bytes)
@@ -85,27 +93,30 @@ double transfer_called_ns(const struct transfer *transfer, double bytes)
                : curve_fit_called_ns(queued_ns, transfer->t0_call_ns, transfer_start_ns(transfer));
 }
 
-bool transfer_is_similar(const struct transfer *transfer, double bytes, double piece)
+unsigned transfer_lacks(const struct transfer *transfer, double bytes, double piece)
 {
     double queued_ns = transfer_queued_ns(transfer, piece),
-           first_ns = transfer_called_ns(transfer, piece) - queued_ns, pieces = bytes / piece;
-    double off_ns =
-        fabs(queued_ns - piece * 1e9 / transfer->bytes_per_s * transfer->slowdown) * pieces +
-        first_ns;
-    return transfer->sizes == SOURCE_SIMILAR_PAIR &&
-           off_ns > POLICY_SAME * (queued_ns * pieces + first_ns);
+           first_ns = transfer_called_ns(transfer, piece) - queued_ns, pieces = bytes / piece,
+           off_ns =
+               fabs(queued_ns - piece * 1e9 / transfer->bytes_per_s * transfer->slowdown) * pieces +
+               first_ns;
+    bool starts_late = transfer->sizes == SOURCE_LOWER_BOUND && piece < TRANSFER_LARGE_BYTES,
+         is_similar = transfer->sizes == SOURCE_SIMILAR_PAIR &&
+                      off_ns > POLICY_SAME * (queued_ns * pieces + first_ns);
+    return (transfer->source >= SOURCE_NOMINAL ? LACKS_RATE : 0U) |
+           (starts_late ? LACKS_START : 0U) | (piece < transfer->least_bytes ? LACKS_SIZE : 0U) |
+           (is_similar ? LACKS_OWN_SIZES : 0U);
 }
 
 enum source transfer_source(const struct transfer *transfer, double bytes, double piece)
 {
-    enum source source =
-        transfer->source > transfer->slowdown_source ? transfer->source : transfer->slowdown_source;
-    if (transfer_lacks_start(transfer, piece))
+    enum source source = estimate_worse(transfer->source, transfer->slowdown_source);
+    unsigned lacks = transfer_lacks(transfer, bytes, piece);
+    if ((lacks & LACKS_START) != 0)
         return SOURCE_LOWER_BOUND;
-    if (source == SOURCE_MEASURED &&
-        (transfer_is_similar(transfer, bytes, piece) || !transfer_covers(transfer, piece)))
-        return SOURCE_SIMILAR_PAIR;
-    return source;
+    return source == SOURCE_MEASURED && (lacks & (LACKS_SIZE | LACKS_OWN_SIZES)) != 0
+               ? SOURCE_SIMILAR_PAIR
+               : source;
 }
 
 double transfer_call_half_ns(const struct transfer *transfer, double bytes)
@@ -114,7 +125,8 @@ double transfer_call_half_ns(const struct transfer *transfer, double bytes)
     const struct value *call = transfer->call;
     bool knows_drift = drift != NULL && drift->calls > 0;
     double own_ns = 0, drift_ns = 0;
-    if (transfer_is_similar(transfer, bytes, bytes) && (transfer->curve == NULL || !knows_drift))
+    if ((transfer_lacks(transfer, bytes, bytes) & LACKS_OWN_SIZES) != 0 &&
+        (transfer->curve == NULL || !knows_drift))
         return NAN;
     if (call != NULL && call->high >= call->low)
         own_ns = spread_cell((call->high - call->low) / 2, call->n);
@@ -150,77 +162,29 @@ double transfer_call_more_ns(const struct transfer *transfer)
                : fmax(transfer->t0_call_ns - transfer_start_ns(transfer), 0);
 }
 
-double transfer_covers_from(const struct transfer *transfer)
+enum metric transfer_metric(const struct transfer *transfer)
 {
-    if (transfer->basis != BASIS_OWN)
-        return INFINITY;
-    /* between a measured start-up and the least size nothing surprises */
-    if (transfer->curve != NULL)
-        return transfer->call != NULL && transfer->call->source == VALUE_MEASURED
-                   ? 0
-                   : (double)transfer->curve->least_bytes / 4;
-    return isnan(transfer->t0_queue_ns) ? TRANSFER_LARGE_BYTES : 0;
+    return transfer->kind == TRANSFER_PEER_ENGINE   ? METRIC_GPU_GPU_COPY_ENGINE
+           : transfer->kind == TRANSFER_PEER_KERNEL ? METRIC_GPU_GPU_KERNEL
+           : transfer->kind == TRANSFER_HOST_ENGINE ? METRIC_HOST_GPU_COPY_ENGINE
+                                                    : METRIC_HOST_GPU_KERNEL;
 }
 
-bool transfer_covers(const struct transfer *transfer, double bytes)
+enum berth_code transfer_cite(const struct transfer *transfer, struct evidence *evidence,
+                              size_t start, struct berth_err *err)
 {
-    return bytes >= transfer_covers_from(transfer);
-}
-
-bool transfer_lacks_start(const struct transfer *transfer, double bytes)
-{
-    return transfer->curve == NULL && isnan(transfer->t0_queue_ns) && isnan(transfer->t0_call_ns) &&
-           bytes > 0 && bytes < TRANSFER_LARGE_BYTES;
-}
-
-bool transfer_is_peer(const struct graph *graph, const struct transfer *transfer)
-{
-    return graph_place(graph, transfer->from)->kind == PLACE_GPU &&
-           graph_place(graph, transfer->to)->kind == PLACE_GPU;
-}
-
-bool transfer_is_with_host(const struct graph *graph, const struct transfer *transfer)
-{
-    place_id numa =
-        graph_place(graph, transfer->from)->kind == PLACE_GPU ? transfer->to : transfer->from;
-    return graph_place(graph, numa)->kind == PLACE_NUMA && gpu_apu_at(graph, numa) == PLACE_NONE;
-}
-
-unsigned transfer_kind_bit(const struct graph *graph, const struct transfer *transfer)
-{
-    bool peer = transfer_is_peer(graph, transfer);
-    if (transfer->by == MECHANISM_COPY_ENGINE)
-        return peer ? TRANSFER_PEER_ENGINE : TRANSFER_HOST_ENGINE;
-    return peer ? TRANSFER_PEER_KERNEL : TRANSFER_HOST_KERNEL;
-}
-
-enum metric transfer_metric(const struct graph *graph, const struct transfer *transfer)
-{
-    bool peer = transfer_is_peer(graph, transfer);
-    if (transfer->by == MECHANISM_COPY_ENGINE)
-        return peer ? METRIC_GPU_GPU_COPY_ENGINE : METRIC_HOST_GPU_COPY_ENGINE;
-    return peer ? METRIC_GPU_GPU_KERNEL : METRIC_HOST_GPU_KERNEL;
-}
-
-enum berth_code transfer_cite(const struct graph *graph, const struct transfer *transfer,
-                              struct evidence *evidence, size_t start, struct berth_err *err)
-{
-    bool ok = true;
+    bool ok = true, is_engine = transfer->basis == BASIS_ENGINE;
     if (transfer->driver == PLACE_NONE)
         return BERTH_OK;
-    if (transfer->value == NULL) {
-        bool is_engine = transfer->basis == BASIS_ENGINE;
-        double rate = is_engine || !(transfer->stated > transfer->bytes_per_s)
-                          ? transfer->bytes_per_s
-                          : transfer->stated;
-        ok = evidence_add_stated(evidence, start, transfer_metric(graph, transfer),
-                                 is_engine ? VALUE_PUBLISHED : VALUE_NOMINAL, transfer->from,
-                                 transfer->to, rate);
-    } else {
+    if (transfer->value == NULL)
+        ok = evidence_add_stated(
+            evidence, start, transfer_metric(transfer), is_engine ? VALUE_PUBLISHED : VALUE_NOMINAL,
+            transfer->from, transfer->to,
+            is_engine ? transfer->bytes_per_s : fmax(transfer->stated, transfer->bytes_per_s));
+    else
         ok = evidence_add(evidence, start, transfer->value) &&
              (transfer->call == NULL || evidence_add(evidence, start, transfer->call)) &&
              (transfer->both == NULL || evidence_add(evidence, start, transfer->both)) &&
              (transfer->both_set == NULL || evidence_add_set(evidence, start, transfer->both_set));
-    }
     return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
 }

@@ -37,6 +37,7 @@ enum basis {
 struct transfer {
     place_id from, to;
     enum mechanism by;
+    unsigned kind;   /* one bit of enum transfer_kind */
     place_id driver; /* the GPU that does it; PLACE_NONE: a NIC */
     enum basis basis;
     enum source source; /* of the rate */
@@ -54,6 +55,7 @@ struct transfer {
     /* of sizes and start-up: SOURCE_MEASURED own, SOURCE_SIMILAR_PAIR another pair's,
      * SOURCE_LOWER_BOUND unknown */
     enum source sizes;
+    double least_bytes;       /* the fewest that these sizes cover; INFINITY none */
     const struct value *call; /* of the snapshot: t0_call_ns is from it; NULL unknown */
     /* start-up times, see enum transfer_clock (node/transfer.h); NAN unknown */
     double t0_queue_ns, t0_call_ns, t0_chain_ns, t0_behind_ns, t0_launch_ns, t0_end_ns;
@@ -95,34 +97,20 @@ double transfer_launch_ns(const struct transfer *transfer);
 /* Returns what the caller's clock adds to a queued transfer; 0 unknown. */
 double transfer_call_more_ns(const struct transfer *transfer);
 
-/* Returns the source of the time of so many bytes, moved in pieces: that of the rate, or of the
- * sizes where these matter. piece and bytes are above 0. */
+/* Returns the missing numbers (bits of enum estimate_lack) of the time of so many bytes, moved in
+ * pieces, and the source of that time: that of the rate, or of the sizes where these matter. piece
+ * and bytes are above 0. */
+unsigned transfer_lacks(const struct transfer *transfer, double bytes, double piece);
 enum source transfer_source(const struct transfer *transfer, double bytes, double piece);
 
-/* True when another pair's sizes or start-up are more than POLICY_SAME of the time. */
-bool transfer_is_similar(const struct transfer *transfer, double bytes, double piece);
-
-/* True when measured sizes, or a rate of large sizes, cover so many bytes. */
-bool transfer_covers(const struct transfer *transfer, double bytes);
-double transfer_covers_from(const struct transfer *transfer); /* the fewest such bytes */
-
-/* True when the start-up is unknown, and matters for so few bytes: they take at least their time at
- * the rate. */
-bool transfer_lacks_start(const struct transfer *transfer, double bytes);
-
-/* True when nobody got its rate, so that bytes take at least the time at it. */
-static inline bool transfer_is_ceiling(const struct transfer *transfer)
+static inline bool transfer_is_peer(const struct transfer *transfer)
 {
-    return transfer->source >= SOURCE_NOMINAL;
+    return (transfer->kind & (TRANSFER_PEER_ENGINE | TRANSFER_PEER_KERNEL)) != 0;
 }
 
-enum metric transfer_metric(const struct graph *graph, const struct transfer *transfer);
-/* Returns one bit of enum transfer_kind. */
-unsigned transfer_kind_bit(const struct graph *graph, const struct transfer *transfer);
-bool transfer_is_peer(const struct graph *graph, const struct transfer *transfer);
-/* True when one end is host memory that no GPU shares with its cores. */
-bool transfer_is_with_host(const struct graph *graph, const struct transfer *transfer);
+/* Returns the metric of rates of transfers of its kind. */
+enum metric transfer_metric(const struct transfer *transfer);
 
 /* Adds the numbers behind the transfer to the evidence, from index start on. NO_MEMORY. */
-enum berth_code transfer_cite(const struct graph *graph, const struct transfer *transfer,
-                              struct evidence *evidence, size_t start, struct berth_err *err);
+enum berth_code transfer_cite(const struct transfer *transfer, struct evidence *evidence,
+                              size_t start, struct berth_err *err);

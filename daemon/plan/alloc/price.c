@@ -186,7 +186,7 @@ static bool price(struct alloc_work *work, struct alloc_option *option, struct m
     option->predicted = memtime_estimate(&total);
     if ((total.doubts & MEMTIME_DOUBT(REASON_START_NOT_COUNTED)) != 0 &&
         total.time_ns < MEMTIME_SHORT_NS)
-        option->predicted = (struct estimate){NAN, NAN, NAN, total.source, NULL};
+        option->predicted = (struct estimate){NAN, NAN, NAN, total.source, 0, NULL};
     option->why = basis.start;
     if (isnan(option->predicted.time_ns))
         cite_distance(work, option, &basis);

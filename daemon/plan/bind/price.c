@@ -456,9 +456,10 @@ struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *
     bool is_ceiling = false;
     for (size_t f = 0; f < price->flow_count; f++) {
         const struct transfer *transfer = price->part[f].transfer;
-        priced.unstarted +=
-            transfer != NULL && transfer_lacks_start(transfer, price->load[f].bytes);
-        is_ceiling = is_ceiling || (transfer != NULL && transfer_is_ceiling(transfer));
+        double bytes = price->load[f].bytes;
+        unsigned lacks = transfer != NULL ? transfer_lacks(transfer, bytes, bytes) : 0;
+        priced.unstarted += (lacks & LACKS_START) != 0;
+        is_ceiling = is_ceiling || (lacks & LACKS_RATE) != 0;
     }
     priced.is_least = price->unpriced > 0 || priced.unstarted > 0;
     if (priced.untried.is_any)

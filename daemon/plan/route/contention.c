@@ -139,7 +139,7 @@ static void take_run(const struct route_work *work, struct route_option *option)
                 double rate = price_part_rate(part);
                 for (size_t i = 0; i < part->hop_count; i++) {
                     if (isinf(part->run_rate[i]) || part->is_larger_run[i] ||
-                        transfer_is_peer(work->graph, &part->hop[i]) != peer)
+                        transfer_is_peer(&part->hop[i]) != peer)
                         continue;
                     if (pass == 0) {
                         together += rate;

@@ -77,7 +77,7 @@ static enum berth_code cite(struct route_work *work, struct route_option *option
     option->why = evidence->count;
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count && code == BERTH_OK; i++)
-            code = transfer_cite(work->graph, &option->part[p].hop[i], evidence, option->why, err);
+            code = transfer_cite(&option->part[p].hop[i], evidence, option->why, err);
     const struct set *set = find_users(work, option).set;
     if (code == BERTH_OK && set != NULL && !evidence_add_set(evidence, option->why, set))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
@@ -123,12 +123,13 @@ static void warn_of_hop(const struct route_work *work, const struct route_option
     if (hop->basis != BASIS_OWN)
         reasons_add(warnings, REASON_RATE_NOT_MEASURED,
                     SUBJECTS(from, to, by_name(hop->by), rate_source(hop)), NO_NUMBERS);
-    if (hop->basis != BASIS_OWN ? transfer_lacks_start(hop, piece)
-                                : !transfer_covers(hop, piece) && route_is_direct(option))
+    unsigned lacks = transfer_lacks(hop, bytes, piece);
+    if (hop->basis != BASIS_OWN ? (lacks & LACKS_START) != 0
+                                : (lacks & LACKS_SIZE) != 0 && route_is_direct(option))
         reasons_add(warnings, REASON_START_NOT_MEASURED, SUBJECTS(from, to), NO_NUMBERS);
-    else if (hop->basis == BASIS_OWN && !transfer_covers(hop, piece))
+    else if (hop->basis == BASIS_OWN && (lacks & LACKS_SIZE) != 0)
         reasons_add(warnings, REASON_SIZE_NOT_MEASURED, SUBJECTS(from, to), NO_NUMBERS);
-    else if (hop->basis == BASIS_OWN && transfer_is_similar(hop, bytes, piece))
+    else if (hop->basis == BASIS_OWN && (lacks & LACKS_OWN_SIZES) != 0)
         reasons_add(warnings, REASON_SIMILAR_PAIR, SUBJECTS(from, to), NO_NUMBERS);
     else if (hop->basis == BASIS_OWN && isnan(hop->t0_call_ns) && is_first && i == 0)
         reasons_add(warnings, REASON_CALL_NOT_MEASURED, SUBJECTS(from, to), NO_NUMBERS);
@@ -152,7 +153,7 @@ static void warn_of_buffers(const struct route_work *work, const struct route_op
     size_t with_host = 0;
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++)
-            with_host += transfer_is_with_host(work->graph, &option->part[p].hop[i]);
+            with_host += !transfer_is_peer(&option->part[p].hop[i]);
     if (option->part_count > 1 && with_host > 1)
         reasons_add(&work->answer->warnings, REASON_SPLIT_BUFFERS, NO_SUBJECTS, NO_NUMBERS);
 }
@@ -198,7 +199,7 @@ static enum berth_code warn_of_overlap(struct route_work *work, struct berth_err
                 SUBJECTS(name_of(work, from), name_of(work, to), rate_source(&kernel)),
                 NUMBERS(engine->alone.bytes_per_s, kernel.bytes_per_s));
     kernel.call = NULL; /* only the rate is told */
-    enum berth_code code = transfer_cite(work->graph, &kernel, evidence, first->why, err);
+    enum berth_code code = transfer_cite(&kernel, evidence, first->why, err);
     if (code == BERTH_OK && !evidence_add(evidence, first->why, engine->alone.value))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     first->why_count = evidence->count - first->why;

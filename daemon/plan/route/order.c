@@ -94,7 +94,7 @@ static size_t group_hops(const struct route_work *work, const struct route_optio
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++) {
             const struct transfer *hop = &option->part[p].hop[i];
-            enum metric metric = run_metric(transfer_kind_bit(work->graph, hop));
+            enum metric metric = run_metric(hop->kind);
             size_t g = 0;
             while (g < groups && ret[g].metric != metric)
                 g++;
@@ -158,7 +158,7 @@ void order_begin(const struct route_work *work, struct route_option *option)
             option->knows_both = option->knows_both && (!work->request.both || hop->both != NULL ||
                                                         hop->both_set != NULL);
             option->knows_size = option->knows_size && hop->basis == BASIS_OWN &&
-                                 (!route_is_direct(option) || transfer_covers(hop, work->bytes));
+                                 (!route_is_direct(option) || work->bytes >= hop->least_bytes);
         }
     option->is_together = order_missing(work, option, &missing, 1) == 0;
     if (option->is_together && option->source == SOURCE_MEASURED)
@@ -305,7 +305,7 @@ static void write_command(const struct route_work *work, const struct route_opti
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++)
             if (option->part[p].hop[i].source >= SOURCE_PUBLISHED)
-                add_name(transfer_metric(work->graph, &option->part[p].hop[i]), text);
+                add_name(transfer_metric(&option->part[p].hop[i]), text);
     for (size_t g = 0; g < groups; g++)
         add_name(missing[g].metric, text);
     if (strcmp(text, begin) == 0)

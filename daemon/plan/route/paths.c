@@ -219,9 +219,7 @@ static size_t known_limits(const struct route_work *work, const struct transfer 
 {
     const struct limits *limits = work->snap->derived.limits;
     const char *axes = hop->basis == BASIS_OWN ? values_axes(work->snap->values, hop->value) : "";
-    size_t count = limits_of(limits, transfer_kind_bit(work->graph, hop), hop->from, hop->to, axes,
-                             ret),
-           known = 0;
+    size_t count = limits_of(limits, hop->kind, hop->from, hop->to, axes, ret), known = 0;
     while (known < count && limits->item[ret[known]].source == LIMIT_RUNS)
         known++;
     return known;

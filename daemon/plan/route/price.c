@@ -117,15 +117,14 @@ void price_begin(const struct route_part *part, bool is_direct, struct price_pip
         const struct transfer *hop = &part->hop[i];
         bool is_own = hop->basis == BASIS_OWN;
         /* else the start of smaller pieces is unknown */
-        double from = is_own ? transfer_covers_from(hop) : TRANSFER_LARGE_BYTES;
+        double from = is_own ? hop->least_bytes : TRANSFER_LARGE_BYTES;
         size_t least = 0;
         while (least < PRICE_CHUNKS && chunk_of(least) < from)
             least++;
         pipe->least_chunk = least > pipe->least_chunk ? least : pipe->least_chunk;
         pipe->begin_ns += more_ns(part, i);
         pipe->launch_ns += launch_ns(part, i);
-        pipe->least_bytes =
-            fmax(pipe->least_bytes, is_direct || !is_own ? 0 : transfer_covers_from(hop));
+        pipe->least_bytes = fmax(pipe->least_bytes, is_direct || !is_own ? 0 : hop->least_bytes);
     }
     for (size_t k = pipe->least_chunk; k < PRICE_CHUNKS; k++) {
         pipe->first_ns[k] = pipe->begin_ns;
@@ -287,9 +286,9 @@ static bool is_at_least(const struct route_option *option, double bytes)
         for (size_t i = 0; i < option->part[p].hop_count; i++) {
             const struct transfer *hop = &option->part[p].hop[i];
             bool counts_as_more = hop->basis == BASIS_OWN && !route_is_direct(option);
-            if (transfer_is_ceiling(hop) ||
-                (!counts_as_more &&
-                 transfer_lacks_start(hop, price_piece(&option->part[p], bytes))))
+            double piece = price_piece(&option->part[p], bytes);
+            unsigned lacks = counts_as_more ? LACKS_RATE : LACKS_RATE | LACKS_START;
+            if ((transfer_lacks(hop, option->part[p].share * bytes, piece) & lacks) != 0)
                 return true;
         }
     return false;

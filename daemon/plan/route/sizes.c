@@ -22,7 +22,7 @@ static bool all_known(const struct sizes *sizes, double bytes)
         const struct route_option *option = &sizes->answer->option[i];
         for (size_t p = 0; p < option->part_count && option->may_lead_at_all; p++)
             for (size_t h = 0; h < option->part[p].hop_count; h++)
-                if (!transfer_covers(&option->part[p].hop[h], option->part[p].share * bytes))
+                if (option->part[p].share * bytes < option->part[p].hop[h].least_bytes)
                     return false;
     }
     return true;
