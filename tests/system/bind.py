@@ -510,7 +510,7 @@ def write_zen(folder, llcs):
 
 
 def tasks_that_exchange_bytes_share_an_l3():
-    """Where that leaves out more than half of their cores they keep an even share, and a note says so."""
+    """Where that leaves out more than half of their cores they keep an even share."""
     with tempfile.TemporaryDirectory() as top:
         for llcs, is_shared in ((2, True), (4, False)):
             folder = write_zen(pathlib.Path(top) / f"zen-{llcs}", llcs)
@@ -523,7 +523,6 @@ def tasks_that_exchange_bytes_share_an_l3():
                 assert "2 cores a task, so that tasks that exchange bytes share an L3; 4 each (cores_per_task) use more cores" in words, said
             else:
                 assert len(cpus[0]) == len(cpus[1]) == 8, said
-                assert "tasks that exchange bytes have 8 cores each and share no L3; with 2 each (cores_per_task) they would, but leave out more than half of the cores or take as long" in words, said
 
 
 def the_launchers_order_stands_where_it_takes_less_as_copies_go():

@@ -10,12 +10,11 @@
 #include "node/allowed.h"
 #include "node/gpu.h"
 #include "node/reasons.h"
+#include "plan/bind/core_allocator.h"
 #include "plan/bind/cores.h"
 #include "plan/bind/cpu_tasks.h"
 #include "plan/bind/explain.h"
 #include "plan/bind/gpus.h"
-#include "plan/bind/host_reasons.h"
-#include "plan/bind/memory.h"
 #include "plan/bind/nics.h"
 #include "plan/bind/traffic.h"
 
@@ -193,65 +192,50 @@ static void explain_gpus(struct work *work)
 static enum berth_code choose_cores(struct work *work, struct berth_err *err)
 {
     struct bind_answer *answer = &work->answer;
-    struct core_request request = {.tasks = answer->task_count,
-                                   .gpus = answer->gpu,
-                                   .gpus_per_task = (size_t)answer->gpus_per_task,
-                                   .cores_per_task = work->request->cores_per_task,
-                                   .allowed = work->request->allowed,
-                                   .numa =
-                                       work->traffic.is_chosen ? work->traffic.task_numa : NULL};
-    struct core_allocation allocation = {0};
-    enum berth_code code =
-        plan_bind_allocate(work->snap, &work->cores, &request, &answer->evidence, &allocation, err);
-    const struct cpu_tasks tasks = {work->snap, work->request->traffic, work->request->allowed,
-                                    &work->cores, &request};
-    if (code == BERTH_OK)
-        plan_bind_explain_default(&allocation, answer);
-    if (code == BERTH_OK && answer->gpus_per_task == 0)
-        code = plan_bind_cpu_tasks(&tasks, &allocation, answer, err);
-    else if (code == BERTH_OK)
-        explain_gpus(work);
-    answer->cores_per_task = allocation.each;
-    for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++) {
-        answer->task[t].gpus = answer->gpu != NULL ? answer->gpu + t * request.gpus_per_task : NULL;
-        answer->task[t].cpus = allocation.cpus[t];
-    }
-    struct host_facts facts = {work->snap, &work->cores, &request, !work->traffic.is_chosen};
-    if (code == BERTH_OK)
-        code = plan_bind_explain_cores(&facts, answer, err);
-    plan_bind_allocation_done(&allocation);
-    return code;
+    const struct core_request request = {.tasks = answer->task_count,
+                                         .gpus_per_task = (size_t)answer->gpus_per_task,
+                                         .cores_per_task = work->request->cores_per_task,
+                                         .allowed = work->request->allowed,
+                                         .numa = work->traffic.is_chosen ? work->traffic.task_numa
+                                                                         : NULL};
+    if (answer->gpus_per_task == 0)
+        return plan_bind_cpu_tasks(work->snap, &work->cores, &request, work->request->traffic,
+                                   answer, err);
+    for (size_t t = 0; t < answer->task_count; t++)
+        answer->task[t].gpus = answer->gpu + t * request.gpus_per_task;
+    explain_gpus(work);
+    return plan_bind_allocate(work->snap, &work->cores, &request, answer, err);
 }
 
-static enum berth_code choose_memory(struct work *work, struct berth_err *err)
+/* Explains a task's cores in several NUMA nodes or L3s (without GPUs), and memory elsewhere. */
+static void explain_cores(struct work *work, size_t t)
 {
+    const struct bind_cores *cores = &work->cores;
     struct bind_answer *answer = &work->answer;
-    size_t tasks = answer->task_count;
-    struct cpuset *cpus = calloc(tasks, sizeof *cpus);
-    place_id *memory = calloc(2 * tasks, sizeof *memory); /* and their cores' NUMA nodes */
-    struct memory_request request = {.tasks = tasks,
-                                     .cpus = cpus,
-                                     .gpus = answer->gpu,
-                                     .gpus_per_task = (size_t)answer->gpus_per_task,
-                                     .wanted =
-                                         work->traffic.is_chosen ? work->traffic.task_numa : NULL};
-    if (cpus == NULL || memory == NULL) {
-        free(cpus);
-        free(memory);
-        return err_set(err, BERTH_NO_MEMORY, "no memory for NUMA nodes");
+    const struct bind_group *first = NULL;
+    place_id memory = answer->task[t].memory;
+    bool in_l3s = false, in_numas = false, is_known = false, has_memory = memory == PLACE_NONE;
+    char name[32];
+    for (size_t i = 0; i < cores->count; i++) {
+        const struct bind_group *group = &cores->group[cores->core[i].group];
+        if (!cpuset_intersects(&cores->core[i].use, &answer->task[t].cpus))
+            continue;
+        first = first == NULL ? group : first;
+        in_l3s = in_l3s || group != first;
+        in_numas = in_numas || group->numa != first->numa;
+        is_known = is_known || group->numa != PLACE_NONE;
+        has_memory = has_memory || group->numa == memory;
     }
-    for (size_t t = 0; t < tasks; t++)
-        cpus[t] = answer->task[t].cpus;
-    enum berth_code code =
-        plan_bind_memory(work->snap, work->request->allowed, &work->cores, &request,
-                         &answer->evidence, memory, memory + tasks, err);
-    for (size_t t = 0; t < tasks; t++)
-        answer->task[t].memory = memory[t];
-    if (code == BERTH_OK)
-        plan_bind_explain_memory(memory + tasks, answer);
-    free(cpus);
-    free(memory);
-    return code;
+    plan_bind_task_name(t, name);
+    if (in_numas)
+        reasons_add_about(&answer->warnings, REASON_CORES_IN_NUMAS, name, NO_NUMBERS);
+    else if (in_l3s && answer->gpus_per_task == 0 &&
+             (work->request->cores_per_task > 0 || first->cores >= answer->cores_per_task))
+        reasons_add_about(&answer->warnings, REASON_CORES_IN_L3S, name, NO_NUMBERS);
+    if (memory == PLACE_NONE)
+        reasons_add(&answer->warnings, REASON_MEMORY_NONE, NO_SUBJECTS, NO_NUMBERS);
+    else if (is_known && !has_memory)
+        reasons_add_about(&answer->warnings, REASON_MEMORY_ELSEWHERE, name, NO_NUMBERS);
 }
 
 static enum berth_code choose_nics(struct work *work, struct berth_err *err)
@@ -332,8 +316,8 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     code = choose_gpus(work, err);
     if (code == BERTH_OK)
         code = choose_cores(work, err);
-    if (code == BERTH_OK)
-        code = choose_memory(work, err);
+    for (size_t t = 0; code == BERTH_OK && t < answer->task_count; t++)
+        explain_cores(work, t);
     if (code == BERTH_OK)
         code = choose_nics(work, err);
     size_t places = answer->evidence.count;

@@ -1,12 +1,14 @@
 #include "plan/bind/cores.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cost/memkind.h"
 #include "cost/policy.h"
 #include "node/locality.h"
+#include "plan/bind/memory.h"
+
+#define SLOWER 1e4 /* beside distances, beyond any of them */
 
 /* With sub-NUMA clustering a package's L3 lies around several NUMA nodes and says nothing about
  * which GPU is near. */
@@ -18,15 +20,25 @@ static bool lies_around(const struct graph *graph, place_id llc, place_id numa)
            !cpuset_equal(outer, inner);
 }
 
-static place_id group_place(const struct graph *graph, place_id core)
+static unsigned group_of(const struct graph *graph, struct bind_cores *cores, place_id core)
 {
-    place_id llc = locality_above(graph, core, PLACE_LLC), numa = locality_numa(graph, core);
+    place_id llc = locality_above(graph, core, PLACE_LLC), numa = locality_numa(graph, core),
+             package = locality_above(graph, core, PLACE_PACKAGE),
+             place = numa != PLACE_NONE      ? numa
+                     : package != PLACE_NONE ? package
+                                             : 0;
     if (llc != PLACE_NONE && (numa == PLACE_NONE || !lies_around(graph, llc, numa)))
-        return llc;
-    if (numa != PLACE_NONE)
-        return numa;
-    place_id package = locality_above(graph, core, PLACE_PACKAGE);
-    return package != PLACE_NONE ? package : 0;
+        place = llc;
+    for (unsigned i = 0; i < cores->group_count; i++)
+        if (cores->group[i].place == place)
+            return i;
+    numa = locality_numa(graph, place);
+    place_id near = numa != PLACE_NONE ? numa : place;
+    cores->group[cores->group_count] =
+        (struct bind_group){.place = place,
+                            .numa = numa,
+                            .unit = {place, near, package != PLACE_NONE ? package : near, 0}};
+    return (unsigned)cores->group_count++;
 }
 
 static int compare_cores(const void *a, const void *b, void *arg)
@@ -35,19 +47,6 @@ static int compare_cores(const void *a, const void *b, void *arg)
     int32_t x = graph_place(graph, ((const struct bind_core *)a)->id)->number,
             y = graph_place(graph, ((const struct bind_core *)b)->id)->number;
     return (x > y) - (x < y);
-}
-
-static unsigned group_of(const struct graph *graph, struct bind_cores *cores, place_id core)
-{
-    place_id place = group_place(graph, core);
-    for (unsigned i = 0; i < cores->group_count; i++)
-        if (cores->group[i].place == place)
-            return i;
-    cores->group[cores->group_count] =
-        (struct bind_group){.place = place,
-                            .numa = locality_numa(graph, place),
-                            .package = locality_above(graph, core, PLACE_PACKAGE)};
-    return (unsigned)cores->group_count++;
 }
 
 /* At most threads of the cpus, the lowest; 0 all. */
@@ -65,57 +64,59 @@ enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpu
                                      int64_t threads_per_core, struct bind_cores *ret,
                                      struct berth_err *err)
 {
-    size_t count = graph_count(graph, PLACE_CORE), too_thin = 0, widest = 0;
-    struct bind_cores cores = {.core = calloc(count + 1, sizeof *cores.core),
-                               .group = calloc(count + 1, sizeof *cores.group)};
-    if (cores.core == NULL || cores.group == NULL) {
-        plan_bind_cores_done(&cores);
+    size_t count = graph_count(graph, PLACE_CORE), all = 0, widest = 0;
+    *ret = (struct bind_cores){.core = calloc(count + 1, sizeof *ret->core),
+                               .group = calloc(count + 1, sizeof *ret->group)};
+    if (ret->core == NULL || ret->group == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the cores");
-    }
-    enum berth_code code = BERTH_OK;
     if (count == 0)
-        code = err_set(err, BERTH_UNAVAILABLE,
+        return err_set(err, BERTH_UNAVAILABLE,
                        "the cores of this node are not known: nothing says where tasks could run "
                        "(berth alloc --by GPU and berth route answer for gpus)");
-    for (place_id c = graph_next(graph, PLACE_CORE, 0); code == BERTH_OK && c != PLACE_NONE;
-         c = graph_next(graph, PLACE_CORE, c + 1)) {
-        if (graph_place(graph, c)->cpus == NULL)
-            continue;
-        struct cpuset mine = *graph_place(graph, c)->cpus;
-        cpuset_and(&mine, cpus);
-        size_t threads = cpuset_count(&mine);
+    for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE;
+         c = graph_next(graph, PLACE_CORE, c + 1))
+        if (graph_place(graph, c)->cpus != NULL)
+            ret->core[all++].id = c;
+    qsort_r(ret->core, all, sizeof *ret->core, compare_cores, (void *)graph);
+    for (size_t i = 0; i < all; i++) {
+        struct bind_core core = {ret->core[i].id, group_of(graph, ret, ret->core[i].id),
+                                 *graph_place(graph, ret->core[i].id)->cpus};
+        ret->group[core.group].all++;
+        cpuset_and(&core.use, cpus);
+        size_t threads = cpuset_count(&core.use);
         widest = threads > widest ? threads : widest;
-        if (threads > 0 && threads >= (size_t)threads_per_core)
-            cores.core[cores.count++] =
-                (struct bind_core){.id = c, .use = lowest(&mine, threads_per_core)};
-        else
-            too_thin += threads > 0;
+        if (threads == 0 || threads < (size_t)threads_per_core)
+            continue;
+        core.use = lowest(&core.use, threads_per_core);
+        ret->group[core.group].cores++;
+        ret->core[ret->count++] = core;
     }
-    if (code == BERTH_OK && cores.count == 0)
-        code = too_thin > 0
-                   ? err_not_enough(err, "threads of a core", threads_per_core, (int64_t)widest,
-                                    "no core has %" PRId64 " allowed threads; the widest has %zu",
-                                    threads_per_core, widest)
-                   : err_set(err, BERTH_NOTHING_ALLOWED,
-                             "no core of this node is allowed (allowed.cpus)");
-    if (code != BERTH_OK) {
-        plan_bind_cores_done(&cores);
-        return code;
-    }
-    qsort_r(cores.core, cores.count, sizeof *cores.core, compare_cores, (void *)graph);
-    for (size_t i = 0; i < cores.count; i++) {
-        cores.core[i].group = group_of(graph, &cores, cores.core[i].id);
-        cores.group[cores.core[i].group].cores++;
-    }
-    *ret = cores;
-    return BERTH_OK;
+    if (ret->count > 0)
+        return memkind_node_init(graph, &ret->memories, err);
+    return widest > 0
+               ? err_not_enough(err, "threads of a core", threads_per_core, (int64_t)widest,
+                                "no core has %" PRId64 " allowed threads; the widest has %zu",
+                                threads_per_core, widest)
+               : err_set(err, BERTH_NOTHING_ALLOWED,
+                         "no core of this node is allowed (allowed.cpus)");
 }
 
 void plan_bind_cores_done(struct bind_cores *cores)
 {
     free(cores->core);
     free(cores->group);
+    memkind_node_done(&cores->memories);
     *cores = (struct bind_cores){0};
+}
+
+unsigned plan_bind_cores_in(const struct bind_cores *cores, size_t group, enum core_level level)
+{
+    unsigned count = 0;
+    for (size_t g = 0; g < cores->group_count; g++)
+        count += cores->group[g].unit[level] == cores->group[group].unit[level]
+                     ? cores->group[g].cores
+                     : 0;
+    return count;
 }
 
 unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cores *cores,
@@ -131,105 +132,82 @@ unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cor
     return sharing > 0 ? sharing : same_numa > 0;
 }
 
-/* ---- nearness ---- */
+/* ---- how far ---- */
 
-/* Returns the measured rate from host memory to a GPU, or NULL. */
-static const struct value *rate_to(const struct snapshot *snap, place_id numa, place_id gpu)
+/* Returns the measured rate from a group's memory to a GPU, or NULL. */
+static const struct value *rate_to(const struct snapshot *snap, const struct bind_group *group,
+                                   place_id gpu)
 {
     const struct value *v =
-        numa != PLACE_NONE ? values_find(snap->values, METRIC_HOST_GPU_COPY_ENGINE, numa, gpu, "")
-                           : NULL;
+        group->numa != PLACE_NONE
+            ? values_find(snap->values, METRIC_HOST_GPU_COPY_ENGINE, group->numa, gpu, "")
+            : NULL;
     return v != NULL && v->source == VALUE_MEASURED && v->value > 0 ? v : NULL;
 }
 
-/* Returns the best of all groups, or NULL when one of them was not measured. */
+/* Returns the best of all usable groups, or NULL when one of them was not measured, or a copy is
+ * not needed: the GPU's memory is a processor's too. */
 static const struct value *best_rate(const struct snapshot *snap, const struct bind_cores *cores,
                                      place_id gpu)
 {
     const struct value *best = NULL;
     for (size_t g = 0; g < cores->group_count; g++) {
-        const struct value *v = rate_to(snap, cores->group[g].numa, gpu);
-        if (v == NULL)
+        const struct value *v = rate_to(snap, &cores->group[g], gpu);
+        if (cores->group[g].cores > 0 && (v == NULL || memkind_is_one(&cores->memories, gpu)))
             return NULL;
-        best = best == NULL || v->value > best->value ? v : best;
+        if (cores->group[g].cores > 0 && (best == NULL || v->value > best->value))
+            best = v;
     }
     return best;
 }
 
-int plan_bind_cores_compare(const struct nearness *a, const struct nearness *b)
+bool plan_bind_cores_far(const struct snapshot *snap, const struct bind_cores *cores,
+                         const place_id *gpus, size_t count, const struct allowed *allowed,
+                         struct evidence *evidence, double *ret)
 {
-    if (a->slowness != b->slowness)
-        return a->slowness < b->slowness ? -1 : 1;
-    return (a->distance > b->distance) - (a->distance < b->distance);
-}
-
-enum berth_code plan_bind_cores_nearness(const struct snapshot *snap,
-                                         const struct bind_cores *cores, const place_id *gpus,
-                                         size_t count, struct evidence *evidence,
-                                         struct nearness *ret, struct berth_err *err)
-{
-    struct memkind_node memories;
-    memset(ret, 0, cores->group_count * sizeof *ret);
-    if (count == 0)
-        return BERTH_OK;
-    enum berth_code code = memkind_node_init(snap->graph, &memories, err);
-    if (code != BERTH_OK)
-        return code;
-    for (size_t i = 0; code == BERTH_OK && i < count; i++) {
-        /* a copy within one memory is slow and unnecessary */
-        const struct value *best =
-            memkind_is_one(&memories, gpus[i]) ? NULL : best_rate(snap, cores, gpus[i]);
-        if (best != NULL && evidence != NULL && !evidence_add(evidence, 0, best))
-            code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    bool ok = true;
+    for (size_t g = 0; g < cores->group_count; g++) {
+        const struct bind_group *group = &cores->group[g];
+        place_id memory = count == 0 && allowed != NULL && group->numa != PLACE_NONE
+                              ? plan_bind_memory_nearest(snap, allowed, group->numa)
+                              : PLACE_NONE;
+        ret[g] = count > 0              ? INFINITY
+                 : memory != PLACE_NONE ? locality_distance(snap, group->place, memory)
+                                        : 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct value *best = best_rate(snap, cores, gpus[i]), *rate;
+        ok = (best == NULL || evidence == NULL || evidence_add(evidence, 0, best)) && ok;
         for (size_t g = 0; g < cores->group_count; g++) {
-            const struct bind_group *group = &cores->group[g];
-            double ratio =
-                best != NULL ? best->value / rate_to(snap, group->numa, gpus[i])->value : 1;
-            struct nearness near = {ratio > 1 + POLICY_SIMILAR ? ratio : 1,
-                                    locality_distance(snap, gpus[i], group->place)};
-            if (i == 0 || plan_bind_cores_compare(&near, &ret[g]) < 0)
-                ret[g] = near;
+            rate = best != NULL ? rate_to(snap, &cores->group[g], gpus[i]) : NULL;
+            double slower = rate != NULL ? best->value / rate->value - 1 : 0;
+            ret[g] = fmin(ret[g], (slower > POLICY_SIMILAR ? slower * SLOWER : 0) +
+                                      locality_distance(snap, gpus[i], cores->group[g].place));
         }
     }
-    memkind_node_done(&memories);
-    return code;
-}
-
-enum berth_code plan_bind_cores_nearest(const struct snapshot *snap, const struct bind_cores *cores,
-                                        const place_id *gpus, size_t count, bool *ret,
-                                        struct berth_err *err)
-{
-    struct nearness *near = calloc(cores->group_count + 1, sizeof *near);
-    if (near == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for distances");
-    enum berth_code code = plan_bind_cores_nearness(snap, cores, gpus, count, NULL, near, err);
-    size_t best = 0;
-    for (size_t g = 1; g < cores->group_count; g++)
-        best = plan_bind_cores_compare(&near[g], &near[best]) < 0 ? g : best;
-    for (size_t g = 0; code == BERTH_OK && g < cores->group_count; g++)
-        ret[g] = plan_bind_cores_compare(&near[g], &near[best]) == 0;
-    free(near);
-    return code;
+    return ok;
 }
 
 enum berth_code plan_bind_cores_numas(const struct snapshot *snap, const struct bind_cores *cores,
                                       place_id gpu, place_id *ret, size_t *ret_count,
                                       struct berth_err *err)
 {
-    bool *nearest = calloc(cores->group_count + 1, sizeof *nearest);
-    if (nearest == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for distances");
-    enum berth_code code = plan_bind_cores_nearest(snap, cores, &gpu, 1, nearest, err);
+    double *far = calloc(cores->group_count + 1, sizeof *far), least = INFINITY;
     size_t count = 0;
-    for (size_t g = 0; code == BERTH_OK && g < cores->group_count; g++) {
-        bool is_new = cores->group[g].numa != PLACE_NONE && nearest[g];
+    if (far == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for distances");
+    plan_bind_cores_far(snap, cores, &gpu, 1, NULL, NULL, far);
+    for (size_t g = 0; g < cores->group_count; g++)
+        least = cores->group[g].cores > 0 ? fmin(least, far[g]) : least;
+    for (size_t g = 0; g < cores->group_count; g++) {
+        bool is_new =
+            cores->group[g].cores > 0 && far[g] == least && cores->group[g].numa != PLACE_NONE;
         for (size_t i = 0; i < count && is_new; i++)
             is_new = ret[i] != cores->group[g].numa;
         if (is_new)
             ret[count++] = cores->group[g].numa;
     }
-    if (code == BERTH_OK)
-        *ret_count = count;
-    free(nearest);
-    return code;
+    free(far);
+    *ret_count = count;
+    return BERTH_OK;
 }

@@ -1,6 +1,6 @@
 /**
- * The cores that Bind may use, grouped by the cache or memory they share, and which groups are
- * nearest to a task's GPUs.
+ * The cores that Bind may use, in groups that share a cache or memory, and how near a group is to a
+ * task's GPUs.
  *
  * Pure; any thread.
  */
@@ -8,15 +8,22 @@
 #include "base/cpuset.h"
 #include "base/err.h"
 #include "cost/evidence.h"
+#include "cost/memkind.h"
+#include "node/allowed.h"
 #include "node/graph.h"
 #include "node/snapshot.h"
+
+enum core_level { LEVEL_L3, LEVEL_NUMA, LEVEL_PACKAGE, LEVEL_MACHINE, LEVELS };
 
 /* Cores that share an L3. Where no L3 is known, or it lies around several NUMA nodes, cores of a
  * NUMA node; else of a package or of the machine. */
 struct bind_group {
     place_id place;
-    place_id numa, package; /* PLACE_NONE unknown */
-    unsigned cores;
+    place_id numa; /* PLACE_NONE unknown */
+    place_id
+        unit[LEVELS]; /* the groups of an L3, NUMA node, package, or the machine have the same */
+    unsigned cores;   /* that may be used */
+    unsigned all;     /* that there are */
 };
 
 struct bind_core {
@@ -26,45 +33,35 @@ struct bind_core {
 };
 
 struct bind_cores {
-    struct bind_core *core; /* owned, ascending by number */
+    struct bind_core *core; /* owned; those that may be used, ascending by number */
     size_t count;
     struct bind_group *group; /* owned */
     size_t group_count;
+    struct memkind_node memories;
 };
 
 /* Finds the cores with at least threads_per_core (0: one) PUs in cpus. UNAVAILABLE when the node's
  * cores are not known; NOTHING_ALLOWED when no core has one; NOT_ENOUGH threads when only the
- * number of threads is missing; NO_MEMORY. */
+ * number of threads is missing; NO_MEMORY. plan_bind_cores_done in any case. */
 enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpuset *cpus,
                                      int64_t threads_per_core, struct bind_cores *ret,
                                      struct berth_err *err);
 void plan_bind_cores_done(struct bind_cores *cores);
 
+/* Counts the usable cores of the unit around a group. */
+unsigned plan_bind_cores_in(const struct bind_cores *cores, size_t group, enum core_level level);
+
 /* Returns how many usable cores share cpus with a place; 1 where they only lie in its NUMA node. */
 unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cores *cores,
                               place_id place);
 
-/* How near a group is to a task's GPUs: that of the nearest of them. Less is nearer. */
-struct nearness {
-    /* how many times slower copies are than from the best NUMA node; 1: similar or not measured */
-    double slowness;
-    double distance; /* locality_distance */
-};
-
-/* Compares like strcmp. */
-int plan_bind_cores_compare(const struct nearness *a, const struct nearness *b);
-
-/* Computes the nearness of each group, all zero without GPUs. Measured rates go before structure
- * where every group has one; they are cited in evidence (NULL: not). NO_MEMORY. */
-enum berth_code plan_bind_cores_nearness(const struct snapshot *snap,
-                                         const struct bind_cores *cores, const place_id *gpus,
-                                         size_t count, struct evidence *evidence,
-                                         struct nearness *ret, struct berth_err *err);
-
-/* Flags the groups that are nearest to these GPUs, at least one. NO_MEMORY. */
-enum berth_code plan_bind_cores_nearest(const struct snapshot *snap, const struct bind_cores *cores,
-                                        const place_id *gpus, size_t count, bool *ret,
-                                        struct berth_err *err);
+/* Computes by group how far it is from a task's GPUs, the nearest of them; less is nearer. How many
+ * times slower copies with its memory are counts first, where that was measured of all groups (and
+ * cited, evidence NULL: not), then locality_distance. Without GPUs: how far from allowed memory
+ * (allowed NULL: 0). False when out of memory. */
+bool plan_bind_cores_far(const struct snapshot *snap, const struct bind_cores *cores,
+                         const place_id *gpus, size_t count, const struct allowed *allowed,
+                         struct evidence *evidence, double *ret);
 
 /* Lists the NUMA nodes of the cores nearest to a GPU, each once; ret has room for group_count. Each
  * may be unknown, so there may be none. NO_MEMORY. */

@@ -8,171 +8,158 @@
 
 #define ARCS_MAX ((size_t)1 << 21) /* a larger search is not worth its memory */
 
-enum { PINGPONG, COPY, QUEUE_WRITER, QUEUE_READER, NUMBERS };
-
-static const struct {
-    enum metric metric;
-    const char *axes;
-} numbers[NUMBERS] = {
-    [PINGPONG] = {METRIC_CPU_PINGPONG, ""},
-    [COPY] = {METRIC_CPU_COPY, ""},
-    [QUEUE_WRITER] = {METRIC_CPU_QUEUE, ""},
-    [QUEUE_READER] = {METRIC_CPU_QUEUE, "side=reader"},
-};
-
 static bool is_between(const struct traffic_flow *flow) { return flow->from >= 0 && flow->to >= 0; }
 
-static size_t group_of(const struct cpu_exchange *exchange, place_id core)
+static size_t group_of(const struct graph *graph, const struct bind_cores *cores, place_id core)
 {
-    const struct bind_cores *cores = exchange->cores;
-    const struct graph *graph = exchange->snap->graph;
-    for (size_t g = 0; g < cores->group_count; g++) {
-        place_id place = cores->group[g].place;
-        if (locality_above(graph, core, graph_place(graph, place)->kind) == place)
-            return g;
-    }
-    return SIZE_MAX;
+    size_t g = 0;
+    while (g < cores->group_count &&
+           locality_above(graph, core, graph_place(graph, cores->group[g].place)->kind) !=
+               cores->group[g].place)
+        g++;
+    return g;
 }
 
-static const struct value **number_of(const struct cpu_exchange *exchange, size_t number,
-                                      size_t from, size_t to)
+/* Takes the values of one metric: latencies (the longest counts) or rates (the lowest). */
+static void add_values(const struct snapshot *snap, enum metric metric, const char *axes,
+                       struct cpu_exchange *exchange)
 {
     size_t groups = exchange->cores->group_count;
-    return &exchange->number[(number * groups + from) * groups + to];
+    const struct value *item = NULL;
+    size_t count = values_range(snap->values, metric, PLACE_NONE, &item);
+    for (size_t i = 0; i < count; i++) {
+        size_t from = group_of(snap->graph, exchange->cores, item[i].from),
+               to = group_of(snap->graph, exchange->cores, item[i].to);
+        if (!(item[i].value > 0) || item[i].from == item[i].to || from == groups || to == groups ||
+            strcmp(values_axes(snap->values, &item[i]), axes) != 0)
+            continue;
+        struct exchange_path *path = &exchange->path[from * groups + to];
+        const struct value **slowest = metric == METRIC_CPU_PINGPONG ? &path->latency : &path->rate;
+        if (*slowest == NULL || (metric == METRIC_CPU_PINGPONG ? item[i].value > (*slowest)->value
+                                                               : item[i].value < (*slowest)->value))
+            *slowest = &item[i];
+    }
 }
 
 enum berth_code cpu_exchange_init(const struct snapshot *snap, const struct traffic *traffic,
                                   const struct bind_cores *cores, size_t tasks,
                                   struct cpu_exchange *ret, struct berth_err *err)
 {
-    size_t groups = cores->group_count, count;
-    struct cpu_exchange exchange = {
-        snap, traffic, cores, tasks, 0, calloc(NUMBERS * groups * groups + 1, sizeof(void *))};
-    if (exchange.number == NULL)
+    size_t groups = cores->group_count;
+    *ret =
+        (struct cpu_exchange){traffic, cores, tasks, 0, calloc(groups * groups, sizeof *ret->path)};
+    if (ret->path == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the flows of tasks");
     for (size_t i = 0; traffic != NULL && i < traffic->count; i++)
-        exchange.flows += is_between(&traffic->flow[i]);
-    for (size_t n = 0; exchange.flows > 0 && n < NUMBERS; n++) {
-        const struct value *item = NULL;
-        count = values_range(snap->values, numbers[n].metric, PLACE_NONE, &item);
-        for (size_t i = 0; i < count; i++) {
-            if (!(item[i].value > 0) || item[i].from == item[i].to ||
-                strcmp(values_axes(snap->values, &item[i]), numbers[n].axes) != 0)
-                continue;
-            size_t from = group_of(&exchange, item[i].from), to = group_of(&exchange, item[i].to);
-            if (from == SIZE_MAX || to == SIZE_MAX)
-                continue;
-            const struct value **pair = number_of(&exchange, n, from, to);
-            *pair = *pair == NULL ? &item[i] : *pair;
-        }
-    }
-    *ret = exchange;
+        ret->flows += is_between(&traffic->flow[i]);
+    if (ret->flows == 0)
+        return BERTH_OK;
+    for (size_t i = 0; i < groups * groups; i++)
+        ret->path[i].distance =
+            locality_distance(snap, cores->group[i / groups].place, cores->group[i % groups].place);
+    add_values(snap, METRIC_CPU_PINGPONG, "", ret);
+    add_values(snap, METRIC_CPU_COPY, "", ret);
+    add_values(snap, METRIC_CPU_QUEUE, "", ret);
+    add_values(snap, METRIC_CPU_QUEUE, "side=reader", ret);
     return BERTH_OK;
 }
 
 void cpu_exchange_done(struct cpu_exchange *exchange)
 {
-    free(exchange->number);
+    free(exchange->path);
     *exchange = (struct cpu_exchange){0};
 }
 
-/* ---- one flow ---- */
+/* ---- time ---- */
 
-/* The path between two cores. */
-struct path {
-    const struct value *latency, *rate; /* NULL unknown */
-    double distance;                    /* cores of one L3 have none */
-    bool is_own;                        /* measured between these very cores */
-};
-
-static const struct bind_core *first_core(const struct cpu_exchange *exchange,
-                                          const struct cpuset *cpus)
+/* By task its first core, which the caller frees; NULL when out of memory. */
+static const struct bind_core **first_cores(const struct cpu_exchange *exchange,
+                                            const struct bind_task *task)
 {
     const struct bind_cores *cores = exchange->cores;
-    size_t i = 0;
-    while (i + 1 < cores->count && !cpuset_intersects(&cores->core[i].use, cpus))
-        i++;
-    return &cores->core[i];
-}
-
-static struct path path_between(const struct cpu_exchange *exchange, const struct bind_core *a,
-                                const struct bind_core *b)
-{
-    const struct values *values = exchange->snap->values;
-    const struct bind_group *group = exchange->cores->group;
-    struct path path = {.is_own = true};
-    path.distance = locality_distance(exchange->snap, group[a->group].place, group[b->group].place);
-    for (size_t n = 0; n < NUMBERS; n++) {
-        const struct value *value =
-            values_find(values, numbers[n].metric, a->id, b->id, numbers[n].axes);
-        bool is_own = value != NULL && value->source == VALUE_MEASURED;
-        value = value != NULL ? value : *number_of(exchange, n, a->group, b->group);
-        if (value == NULL || !(value->value > 0))
-            continue;
-        if (n == PINGPONG)
-            path.latency = value;
-        else if (path.rate == NULL || value->value < path.rate->value)
-            path.rate = value;
-        else
-            continue;
-        path.is_own = path.is_own && is_own;
+    const struct bind_core **first = calloc(exchange->tasks, sizeof *first);
+    for (size_t t = 0; first != NULL && t < exchange->tasks; t++) {
+        first[t] = cores->core;
+        while (first[t] + 1 < cores->core + cores->count &&
+               !cpuset_intersects(&first[t]->use, &task[t].cpus))
+            first[t]++;
     }
-    return path;
+    return first;
 }
 
-static double time_of(const struct path *path, double bytes)
+static const struct exchange_path *path_between(const struct cpu_exchange *exchange,
+                                                const struct bind_core *from,
+                                                const struct bind_core *to)
+{
+    return &exchange->path[from->group * exchange->cores->group_count + to->group];
+}
+
+static double time_of(const struct exchange_path *path, double bytes)
 {
     return path->latency == NULL ? NAN
                                  : path->latency->value / 2 +
                                        (path->rate != NULL ? bytes * 1e9 / path->rate->value : 0);
 }
 
-/* ---- all flows ---- */
+static bool is_of(const struct value *value, const struct bind_core *from,
+                  const struct bind_core *to)
+{
+    return value->source == VALUE_MEASURED && value->from == from->id && value->to == to->id;
+}
 
-enum berth_code cpu_exchange_time(const struct cpu_exchange *exchange, const struct cpuset *cpus,
+static enum source source_of(const struct cpu_exchange *exchange, const struct exchange_path *path,
+                             const struct bind_core *from, const struct bind_core *to)
+{
+    if (path->latency == NULL || path->rate == NULL)
+        return SOURCE_LOWER_BOUND;
+    return exchange->flows == 1 && is_of(path->latency, from, to) && is_of(path->rate, from, to)
+               ? SOURCE_MEASURED
+               : SOURCE_SIMILAR_PAIR;
+}
+
+/* What a task's flows take one after the other, and the longest of them. */
+struct busy {
+    double ns, longest_ns;
+    const struct traffic_flow *longest;
+};
+
+enum berth_code cpu_exchange_time(const struct cpu_exchange *exchange, const struct bind_task *task,
                                   struct exchange_time *ret, struct berth_err *err)
 {
-    *ret = (struct exchange_time){0};
+    *ret = (struct exchange_time){.time = {.low_ns = NAN, .high_ns = NAN}};
     if (exchange->flows == 0)
         return BERTH_OK;
-    double *busy = calloc(exchange->tasks, sizeof *busy), longest = -1;
-    if (busy == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for the flows of tasks");
-    struct estimate time = {.low_ns = NAN, .high_ns = NAN};
-    size_t busiest = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; i < exchange->traffic->count; i++) {
-            const struct traffic_flow *flow = &exchange->traffic->flow[i];
-            if (!is_between(flow))
-                continue;
-            struct path path = path_between(exchange, first_core(exchange, &cpus[flow->from]),
-                                            first_core(exchange, &cpus[flow->to]));
-            double ns = time_of(&path, flow->bytes);
-            if (pass == 0) {
-                enum source source = path.rate == NULL                     ? SOURCE_LOWER_BOUND
-                                     : path.is_own && exchange->flows == 1 ? SOURCE_MEASURED
-                                                                           : SOURCE_SIMILAR_PAIR;
-                time.source = source > time.source ? source : time.source;
-                busy[flow->from] += ns;
-                busy[flow->to] += ns;
-                ret->distance += flow->bytes * path.distance;
-            } else if (((size_t)flow->from == busiest || (size_t)flow->to == busiest) &&
-                       ns > longest) {
-                longest = ns;
-                ret->longest = flow;
-                ret->latency = path.latency;
-                ret->rate = path.rate;
-            }
+    struct busy *busy = calloc(exchange->tasks, sizeof *busy), *busiest = busy;
+    const struct bind_core **core = first_cores(exchange, task);
+    bool ok = busy != NULL && core != NULL;
+    for (size_t i = 0; ok && i < exchange->traffic->count; i++) {
+        const struct traffic_flow *flow = &exchange->traffic->flow[i];
+        if (!is_between(flow))
+            continue;
+        const struct bind_core *from = core[flow->from], *to = core[flow->to];
+        const struct exchange_path *path = path_between(exchange, from, to);
+        double ns = time_of(path, flow->bytes);
+        ret->time.source = estimate_worse(ret->time.source, source_of(exchange, path, from, to));
+        ret->distance += flow->bytes * path->distance;
+        for (int end = 0; end < 2; end++) {
+            struct busy *its = &busy[end == 0 ? flow->from : flow->to];
+            its->ns += ns;
+            its->longest = ns > its->longest_ns ? flow : its->longest;
+            its->longest_ns = fmax(ns, its->longest_ns);
         }
-        for (size_t t = 0; t < exchange->tasks; t++)
-            busiest = isnan(busy[busiest]) || busy[t] <= busy[busiest] ? busiest : t;
     }
-    time.time_ns = busy[busiest];
+    for (size_t t = 0; ok && t < exchange->tasks; t++)
+        busiest = isnan(busiest->ns) || busy[t].ns <= busiest->ns ? busiest : &busy[t];
+    if (ok) {
+        ret->time.time_ns = busiest->ns;
+        ret->time.low_ns = ret->time.source == SOURCE_LOWER_BOUND ? busiest->ns : NAN;
+        ret->longest = busiest->longest;
+    }
+    if (ok && ret->longest != NULL)
+        ret->path = *path_between(exchange, core[ret->longest->from], core[ret->longest->to]);
     free(busy);
-    time.low_ns = time.source == SOURCE_LOWER_BOUND ? time.time_ns : NAN;
-    time.value = ret->latency;
-    ret->time = time;
-    return BERTH_OK;
+    free(core);
+    return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for the flows of tasks");
 }
 
 static size_t root_of(const size_t *family, size_t task)
@@ -199,13 +186,13 @@ void cpu_exchange_families(const struct cpu_exchange *exchange, size_t *ret)
 
 /* ---- which task gets which cores ---- */
 
-/* Each core is a resource that all flows of its task use one after the other. */
+/* Each task's cores are a slot, and a resource that its flows use one after the other. */
 struct assignment {
     struct search_problem problem;
     struct search_flow *flow;
     struct search_arc *arc;
     struct search_use *use;
-    uint16_t *sort, *slot;
+    uint16_t *slot, *sort;
     double *zero, *busy, *bytes; /* by slot and slot; by slot; by kind */
 };
 
@@ -246,47 +233,44 @@ static void find_kinds(const struct traffic *traffic, struct assignment *a)
     }
 }
 
-/* Computes the costs: times, or distances. False where some path has no time. */
-static bool price_arcs(const struct cpu_exchange *exchange, const struct bind_core *const *core,
-                       bool by_time, struct assignment *a)
+/* Prices each kind from slot to slot: by times, or by distances where some path has none. */
+static void price_arcs(const struct cpu_exchange *exchange, const struct bind_core *const *core,
+                       struct assignment *a)
 {
     size_t n = a->problem.slots;
-    for (size_t i = 0; i < n * n; i++) {
-        size_t from = i / n, to = i % n;
-        struct path path = path_between(exchange, core[from], core[to]);
-        if (from != to && by_time && path.latency == NULL)
-            return false;
-        for (size_t k = 0; from != to && k < a->problem.kinds; k++) {
-            size_t arc = k * n * n + i;
-            double ns = by_time ? time_of(&path, a->bytes[k]) : a->bytes[k] * path.distance;
+    bool has_times = true;
+    for (size_t i = 0; i < 2 * n * n; i++) {
+        size_t from = i / n % n, to = i % n;
+        const struct exchange_path *path = path_between(exchange, core[from], core[to]);
+        has_times = has_times && (from == to || path->latency != NULL);
+        for (size_t k = 0; i >= n * n && from != to && k < a->problem.kinds; k++) {
+            size_t arc = (k * n + from) * n + to;
+            double ns = has_times ? time_of(path, a->bytes[k]) : a->bytes[k] * path->distance;
             a->use[2 * arc] = (struct search_use){(uint16_t)from, ns};
             a->use[2 * arc + 1] = (struct search_use){(uint16_t)to, ns};
             a->arc[arc] =
                 (struct search_arc){.alone_ns = ns, .use = (uint32_t)(2 * arc), .use_count = 2};
         }
     }
-    return true;
 }
 
-static bool search(const struct cpu_exchange *exchange, struct cpuset *cpus, struct assignment *a)
+static bool search(const struct cpu_exchange *exchange, struct bind_task *task,
+                   struct assignment *a)
 {
     size_t n = a->problem.slots, arcs = a->problem.kinds * n * n;
     struct search_result found;
-    struct cpuset *given = calloc(n, sizeof *given);
-    const struct bind_core **core = calloc(n, sizeof *core);
+    struct bind_task *given = calloc(n, sizeof *given);
+    const struct bind_core **core = first_cores(exchange, task);
     a->arc = calloc(arcs + 1, sizeof *a->arc);
     a->use = calloc(2 * arcs + 1, sizeof *a->use);
-    a->sort = calloc(n, sizeof *a->sort);
-    a->slot = calloc(n, sizeof *a->slot);
-    a->zero = calloc(n * n, sizeof *a->zero);
-    a->busy = calloc(n, sizeof *a->busy);
+    a->slot = calloc(2 * n, sizeof *a->slot);
+    a->zero = calloc(n * (n + 1), sizeof *a->zero);
     bool ok = given != NULL && core != NULL && a->arc != NULL && a->use != NULL &&
-              a->sort != NULL && a->slot != NULL && a->zero != NULL && a->busy != NULL;
+              a->slot != NULL && a->zero != NULL;
     if (ok) {
-        for (size_t t = 0; t < n; t++)
-            core[t] = first_core(exchange, &cpus[t]);
-        if (!price_arcs(exchange, core, true, a))
-            price_arcs(exchange, core, false, a);
+        a->sort = a->slot + n;
+        a->busy = a->zero + n * n;
+        price_arcs(exchange, core, a);
         a->problem.flow = a->flow;
         a->problem.arc = a->arc;
         a->problem.use = a->use;
@@ -297,15 +281,15 @@ static bool search(const struct cpu_exchange *exchange, struct cpuset *cpus, str
         ok = plan_search(&a->problem, a->slot, &found);
     }
     for (size_t t = 0; ok && t < n; t++)
-        given[t] = cpus[a->slot[t]];
+        given[t] = task[a->slot[t]];
     if (ok)
-        memcpy(cpus, given, n * sizeof *given);
+        memcpy(task, given, n * sizeof *given);
     free(given);
     free(core);
     return ok;
 }
 
-enum berth_code cpu_exchange_assign(const struct cpu_exchange *exchange, struct cpuset *cpus,
+enum berth_code cpu_exchange_assign(const struct cpu_exchange *exchange, struct bind_task *task,
                                     struct berth_err *err)
 {
     size_t n = exchange->tasks, flows = exchange->flows;
@@ -319,14 +303,12 @@ enum berth_code cpu_exchange_assign(const struct cpu_exchange *exchange, struct 
     if (ok)
         find_kinds(exchange->traffic, &a);
     if (ok && a.problem.kinds <= ARCS_MAX / (n * n) && a.problem.kinds < UINT16_MAX)
-        ok = search(exchange, cpus, &a);
+        ok = search(exchange, task, &a);
     free(a.flow);
+    free(a.bytes);
     free(a.arc);
     free(a.use);
-    free(a.sort);
     free(a.slot);
     free(a.zero);
-    free(a.busy);
-    free(a.bytes);
     return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for the flows of tasks");
 }

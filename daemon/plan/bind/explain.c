@@ -11,7 +11,7 @@
 #include "node/locality.h"
 #include "node/reasons.h"
 #include "plan/bind/collective.h"
-#include "plan/bind/host_reasons.h"
+#include "plan/bind/core_allocator.h"
 #include "plan/bind/mechanism.h"
 
 #define WHY_OURS    3 /* numbers cited for the plan, and for gpus in order where they are slower */
@@ -270,7 +270,8 @@ static void look(struct others *others)
         is_choice = (b % each == 0 || others->slot[b] > others->slot[b - 1]) &&
                     (!traffic->in_rank_order || others->slot[b] >= others->slot[b - 1]);
     if (!is_choice ||
-        !plan_bind_room_fits(&traffic->room, others->slot, price->request.tasks, each))
+        plan_bind_room_over(&traffic->room, others->slot, price->request.tasks, each) >
+            plan_bind_room_over(&traffic->room, traffic->slot, price->request.tasks, each))
         return;
     plan_bind_price_load(price, others->slot, NULL);
     if (price->unknown > 0 || price->lacking > others->lacking)

@@ -1,68 +1,10 @@
 #include "plan/bind/memory.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cost/memcores.h"
 #include "node/locality.h"
-
-/* Counts the task's cores in a NUMA node. */
-static unsigned cores_in(const struct bind_cores *cores, const struct cpuset *cpus, place_id numa)
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < cores->count; i++)
-        count += cores->group[cores->core[i].group].numa == numa &&
-                 cpuset_intersects(&cores->core[i].use, cpus);
-    return count;
-}
-
-/* Whether some cores of a NUMA node are nearest to the task's GPUs. */
-static bool has_near(const struct bind_cores *cores, const bool *is_near, place_id numa)
-{
-    for (size_t g = 0; g < cores->group_count; g++)
-        if (is_near[g] && cores->group[g].numa == numa)
-            return true;
-    return false;
-}
-
-/* Finds the NUMA node of a task's cores: of those with at least half as many as the fullest
- * (without GPUs: as many) the wanted one, else one next to its GPUs, else the fullest. */
-static enum berth_code find_home(const struct snapshot *snap, const struct bind_cores *cores,
-                                 const struct memory_request *request, size_t task, place_id *ret,
-                                 struct berth_err *err)
-{
-    const struct cpuset *cpus = &request->cpus[task];
-    size_t gpus = request->gpus_per_task;
-    place_id wanted = request->wanted != NULL ? request->wanted[task] : PLACE_NONE;
-    bool *is_near = calloc(cores->group_count + 1, sizeof *is_near);
-    unsigned most = 0, best_count = 0;
-    place_id best = PLACE_NONE;
-    if (is_near == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for distances");
-    enum berth_code code = plan_bind_cores_nearest(
-        snap, cores, gpus > 0 ? request->gpus + task * gpus : NULL, gpus, is_near, err);
-    for (size_t g = 0; g < cores->group_count; g++) {
-        unsigned count = cores_in(cores, cpus, cores->group[g].numa);
-        most = cores->group[g].numa != PLACE_NONE && count > most ? count : most;
-    }
-    for (size_t g = 0; code == BERTH_OK && g < cores->group_count; g++) {
-        place_id numa = cores->group[g].numa;
-        unsigned count = cores_in(cores, cpus, numa);
-        if (numa == PLACE_NONE || count == 0 || count * (gpus > 0 ? 2 : 1) < most)
-            continue;
-        int order = (best == wanted) - (numa == wanted);
-        if (order == 0)
-            order = has_near(cores, is_near, best) - has_near(cores, is_near, numa);
-        if (best == PLACE_NONE || order < 0 || (order == 0 && count > best_count)) {
-            best = numa;
-            best_count = count;
-        }
-    }
-    free(is_near);
-    *ret = best;
-    return code;
-}
 
 static bool is_usable(const struct snapshot *snap, const struct allowed *allowed, place_id id)
 {
@@ -88,6 +30,24 @@ place_id plan_bind_memory_nearest(const struct snapshot *snap, const struct allo
     return best;
 }
 
+place_id plan_bind_memory_home(const struct bind_cores *cores, const struct cpuset *cpus,
+                               place_id preferred)
+{
+    place_id best = PLACE_NONE;
+    size_t most = 0;
+    for (size_t g = 0; g < cores->group_count; g++) {
+        place_id numa = cores->group[g].numa;
+        size_t count = 0;
+        for (size_t i = 0; numa != PLACE_NONE && numa != best && i < cores->count; i++)
+            count += cores->group[cores->core[i].group].numa == numa &&
+                     cpuset_intersects(&cores->core[i].use, cpus);
+        count += numa == preferred && count > 0 ? count + 1 : 0;
+        best = count > most ? numa : best;
+        most = count > most ? count : most;
+    }
+    return best;
+}
+
 /* Replaces the nearest memory by structure by one whose measured latency is certainly less. */
 static void measured_memory(const struct allowed *allowed, struct memcores_access *access)
 {
@@ -108,49 +68,27 @@ static void measured_memory(const struct allowed *allowed, struct memcores_acces
     access->memory = best;
 }
 
-/* Cites what a task's cores get from the memory that is chosen. */
-static enum berth_code choose(const struct snapshot *snap, const struct allowed *allowed,
-                              const struct cpuset *cpus, struct evidence *evidence,
-                              place_id *memory, struct berth_err *err)
+enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allowed *allowed,
+                                 const struct bind_cores *cores, const struct cpuset *cpus,
+                                 place_id home, struct evidence *evidence, place_id *ret,
+                                 struct berth_err *err)
 {
     struct memcores who;
-    struct memkind_node node;
-    struct evidence uncited = {0};
-    struct memtime_basis trial = {.evidence = &uncited}, basis = {.evidence = evidence};
-    enum berth_code code = memkind_node_init(snap->graph, &node, err);
+    struct memtime_basis basis = {.evidence = evidence};
+    size_t cited = evidence->count;
+    *ret = plan_bind_memory_nearest(snap, allowed, home);
+    if (*ret == PLACE_NONE)
+        return BERTH_OK;
+    enum berth_code code = memcores_init(snap->graph, cpus, &who, err);
     if (code != BERTH_OK)
         return code;
-    code = memcores_init(snap->graph, cpus, &who, err);
-    if (code == BERTH_OK) {
-        struct memcores_access access = {
-            .snap = snap, .node = &node, .who = &who, .memory = *memory, .basis = &trial};
-        measured_memory(allowed, &access);
-        *memory = access.memory;
-        access.basis = &basis;
-        memcores_latency(&access, INFINITY);
-        memcores_rate(&access, false);
-        if (trial.no_memory || basis.no_memory)
-            code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
-        memcores_done(&who);
-    }
-    evidence_done(&uncited);
-    memkind_node_done(&node);
-    return code;
-}
-
-enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allowed *allowed,
-                                 const struct bind_cores *cores,
-                                 const struct memory_request *request, struct evidence *evidence,
-                                 place_id *ret_memory, place_id *ret_home, struct berth_err *err)
-{
-    enum berth_code code = BERTH_OK;
-    for (size_t t = 0; code == BERTH_OK && t < request->tasks; t++) {
-        code = find_home(snap, cores, request, t, &ret_home[t], err);
-        if (code != BERTH_OK)
-            break;
-        ret_memory[t] = plan_bind_memory_nearest(snap, allowed, ret_home[t]);
-        if (ret_memory[t] != PLACE_NONE)
-            code = choose(snap, allowed, &request->cpus[t], evidence, &ret_memory[t], err);
-    }
-    return code;
+    struct memcores_access access = {
+        .snap = snap, .node = &cores->memories, .who = &who, .memory = *ret, .basis = &basis};
+    measured_memory(allowed, &access);
+    *ret = access.memory;
+    evidence->count = cited;
+    memcores_latency(&access, INFINITY);
+    memcores_rate(&access, false);
+    memcores_done(&who);
+    return basis.no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence") : BERTH_OK;
 }

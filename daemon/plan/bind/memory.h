@@ -13,17 +13,14 @@
 place_id plan_bind_memory_nearest(const struct snapshot *snap, const struct allowed *allowed,
                                   place_id home);
 
-struct memory_request {
-    size_t tasks;
-    const struct cpuset *cpus; /* by task */
-    const place_id *gpus;      /* gpus_per_task for each task */
-    size_t gpus_per_task;
-    const place_id *wanted; /* by task: first of NUMA nodes with about as many cores; NULL any */
-};
+/* Returns the NUMA node of most of the cores (NONE unknown); preferred, the NUMA node
+ * nearest to a task's GPUs, where it has half as many. */
+place_id plan_bind_memory_home(const struct bind_cores *cores, const struct cpuset *cpus,
+                               place_id preferred);
 
-/* Chooses each task's memory (NONE: none is allowed); ret_home: by task, the NUMA node of its
- * cores (NONE unknown). Cites what its cores get from that memory. NO_MEMORY. */
+/* Chooses the memory of cpus at home (NONE: none is allowed), and cites what they get from it.
+ * NO_MEMORY. */
 enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allowed *allowed,
-                                 const struct bind_cores *cores,
-                                 const struct memory_request *request, struct evidence *evidence,
-                                 place_id *ret_memory, place_id *ret_home, struct berth_err *err);
+                                 const struct bind_cores *cores, const struct cpuset *cpus,
+                                 place_id home, struct evidence *evidence, place_id *ret,
+                                 struct berth_err *err);

@@ -1,31 +1,30 @@
 /**
- * Which tasks find cores next to their gpus: what memory tasks would really have with these gpus,
- * and how many tasks each NUMA node has room for.
+ * Which tasks find cores next to their gpus: what memory tasks really have with these gpus, and how
+ * many tasks each NUMA node has room for.
  *
  * Pure; any thread.
  */
 #pragma once
 #include "plan/bind/bind.h"
+#include "plan/bind/cores.h"
 #include "plan/bind/gpus.h"
 
 /* Where tasks have their cores: a NUMA node, or its package where one task has more cores than the
- * node. */
+ * node. A unit is the index of its first group of cores. */
 struct bind_room {
     uint16_t *unit; /* owned; by gpu, as of struct search_problem */
     uint16_t *most; /* owned; by unit: tasks; NULL: not known, and none is refused */
-    size_t units;
 };
 
-/* For tasks that have so many cores each. numa: by gpu, whose cores a task on it would have. Where
- * there is not room enough for all, each unit is taken to have room for more. NO_MEMORY. */
+/* For tasks that have so many cores each. numa: by gpu, whose cores a task on it has. NO_MEMORY. */
 enum berth_code plan_bind_room_find(const struct bind_cores *cores, const place_id *numa,
-                                    size_t gpus, size_t tasks, int64_t cores_per_task,
-                                    struct bind_room *ret, struct berth_err *err);
+                                    size_t gpus, int64_t cores_per_task, struct bind_room *ret,
+                                    struct berth_err *err);
 void plan_bind_room_done(struct bind_room *room);
 
-/* Whether all tasks with these slots (of gpu, by berth) have room. */
-bool plan_bind_room_fits(const struct bind_room *room, const uint16_t *slot, size_t tasks,
-                         size_t each);
+/* Counts the tasks with these slots (of gpu, by berth) beyond the room of their units. */
+size_t plan_bind_room_over(const struct bind_room *room, const uint16_t *slot, size_t tasks,
+                           size_t each);
 
 /* With which gpus memory is asked for. */
 struct bind_room_choice {
@@ -35,8 +34,8 @@ struct bind_room_choice {
     size_t tasks, each;
 };
 
-/* The memory that each task has once cores are handed out, by task, and how many cores; nothing is
- * said and nothing taken. As plan_bind_cores and plan_bind_memory. */
+/* The memory that each task has by the core allocator, by task, and how many cores. As
+ * plan_bind_allocate. */
 enum berth_code plan_bind_room_memory(const struct snapshot *snap,
                                       const struct bind_request *request,
                                       const struct bind_cores *cores,

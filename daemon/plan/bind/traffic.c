@@ -357,8 +357,8 @@ static enum berth_code look_for_room(struct work *work, int64_t cores, struct be
 {
     struct bind_room *room = &work->traffic->room;
     plan_bind_room_done(room);
-    return plan_bind_room_find(work->cores, work->traffic->numa, work->gpus->count, work->tasks,
-                               cores, room, err);
+    return plan_bind_room_find(work->cores, work->traffic->numa, work->gpus->count, cores, room,
+                               err);
 }
 
 static void exchange(struct bind_traffic *a, struct bind_traffic *b)

@@ -5,6 +5,8 @@
 #include "plan/bind/core_allocator.h"
 #include "unit/base/random.h"
 
+static const struct allowed any = {.given = true};
+
 /* Two packages of two NUMA nodes of two L3s of four cores, with GPUs in random places. */
 static struct graph *random_node(uint64_t *seed, int gpus)
 {
@@ -38,6 +40,20 @@ static bool fits(const struct bind_cores *cores, size_t tasks, const bool *near,
     return true;
 }
 
+/* Flags the groups of usable cores nearest to a GPU. */
+static void find_near(const struct snapshot *snap, const struct bind_cores *cores, place_id gpu,
+                      bool *ret)
+{
+    double *far = calloc(cores->group_count, sizeof *far), least = INFINITY;
+    assert_non_null(far);
+    assert_true(plan_bind_cores_far(snap, cores, &gpu, 1, NULL, NULL, far));
+    for (size_t g = 0; g < cores->group_count; g++)
+        least = cores->group[g].cores > 0 && far[g] < least ? far[g] : least;
+    for (size_t g = 0; g < cores->group_count; g++)
+        ret[g] = cores->group[g].cores > 0 && far[g] == least;
+    free(far);
+}
+
 static void as_many_cores_as_all_tasks_find(void **state)
 {
     (void)state;
@@ -55,25 +71,23 @@ static void as_many_cores_as_all_tasks_find(void **state)
         struct berth_err err = {0};
         assert_int_equal(plan_bind_cores_init(snap->graph, &allowed, 0, &cores, &err), BERTH_OK);
         place_id gpus[TASKS];
+        struct bind_answer found = {.task = calloc(TASKS, sizeof *found.task)};
         bool *near = calloc(TASKS * cores.group_count, sizeof *near);
-        assert_non_null(near);
+        assert_true(near != NULL && found.task != NULL);
         for (int t = 0; t < TASKS; t++) {
             gpus[t] = nodes_place(snap->graph, PLACE_GPU, t);
-            assert_int_equal(plan_bind_cores_nearest(snap, &cores, &gpus[t], 1,
-                                                     near + (size_t)t * cores.group_count, &err),
-                             BERTH_OK);
+            found.task[t].gpus = &gpus[t];
+            find_near(snap, &cores, gpus[t], near + (size_t)t * cores.group_count);
         }
-        struct core_request request = {.tasks = TASKS, .gpus = gpus, .gpus_per_task = 1};
-        struct core_allocation found;
-        assert_int_equal(plan_bind_allocate(snap, &cores, &request, NULL, &found, &err), BERTH_OK);
-        assert_true(found.each == 1 || fits(&cores, TASKS, near, found.each));
-        assert_false(fits(&cores, TASKS, near, found.each + 1));
-        size_t short_tasks = 0;
-        for (size_t t = 0; t < TASKS; t++)
-            short_tasks += found.is_short[t];
+        struct core_request request = {.tasks = TASKS, .gpus_per_task = 1, .allowed = &any};
+        assert_int_equal(plan_bind_allocate(snap, &cores, &request, &found, &err), BERTH_OK);
+        int64_t each = found.cores_per_task;
+        assert_true(each == 1 || fits(&cores, TASKS, near, each));
+        assert_false(fits(&cores, TASKS, near, each + 1));
+        size_t short_tasks = subjects_of(&found.warnings, REASON_CORES_SCARCE);
         assert_true(short_tasks < TASKS);
         unequal += short_tasks > 0;
-        plan_bind_allocation_done(&found);
+        plan_bind_done(&found);
         free(near);
         plan_bind_cores_done(&cores);
         snapshot_unref(snap);
@@ -115,13 +129,15 @@ static void a_family_has_one_l3(void **state)
         cpuset_remove(&allowed, c);
     assert_int_equal(plan_bind_cores_init(snap->graph, &allowed, 0, &cores, &err), BERTH_OK);
     const size_t family[] = {0, 1, 0};
-    struct core_request request = {.tasks = 3, .cores_per_task = 4, .family = family};
-    struct core_allocation found;
-    assert_int_equal(plan_bind_allocate(snap, &cores, &request, NULL, &found, &err), BERTH_OK);
-    assert_int_equal(cpuset_next(&found.cpus[0], 0), 8);
-    assert_int_equal(cpuset_next(&found.cpus[2], 0), 12);
-    assert_int_equal(cpuset_next(&found.cpus[1], 0), 4);
-    plan_bind_allocation_done(&found);
+    struct core_request request = {
+        .tasks = 3, .cores_per_task = 4, .family = family, .allowed = &any};
+    struct bind_answer found = {.task = calloc(3, sizeof *found.task)};
+    assert_non_null(found.task);
+    assert_int_equal(plan_bind_allocate(snap, &cores, &request, &found, &err), BERTH_OK);
+    assert_int_equal(cpuset_next(&found.task[0].cpus, 0), 8);
+    assert_int_equal(cpuset_next(&found.task[2].cpus, 0), 12);
+    assert_int_equal(cpuset_next(&found.task[1].cpus, 0), 4);
+    plan_bind_done(&found);
     plan_bind_cores_done(&cores);
     snapshot_unref(snap);
 }

@@ -1,0 +1,88 @@
+#include "plan/bind/cpu_streams.h"
+
+#include "cost/memcores.h"
+
+/* Returns the task of a flow with its memory, -1 of another flow. */
+static int32_t streamer(const struct traffic_flow *flow)
+{
+    return flow->from == TRAFFIC_HOST ? flow->to : flow->to == TRAFFIC_HOST ? flow->from : -1;
+}
+
+/* Prices the tasks that stream one memory, or the first of them alone. */
+static enum berth_code price_memory(const struct snapshot *snap, const struct bind_cores *cores,
+                                    const struct traffic *traffic, const struct bind_task *task,
+                                    place_id memory, bool is_alone, struct evidence *evidence,
+                                    struct cpu_streams *ret, struct berth_err *err)
+{
+    struct memcores who;
+    struct memtime_basis basis = {.evidence = evidence};
+    struct cpuset all = {0};
+    double reads = 0, writes = 0;
+    int32_t first = -1;
+    *ret = (struct cpu_streams){.memory = memory};
+    for (size_t i = 0; i < traffic->count; i++) {
+        const struct traffic_flow *flow = &traffic->flow[i];
+        int32_t t = streamer(flow);
+        if (t < 0 || task[t].memory != memory || (is_alone && first >= 0 && t != first))
+            continue;
+        first = first < 0 ? t : first;
+        ret->users += !cpuset_contains(&all, &task[t].cpus);
+        cpuset_or(&all, &task[t].cpus);
+        *(flow->from == TRAFFIC_HOST ? &reads : &writes) += flow->bytes;
+    }
+    if (ret->users == 0)
+        return BERTH_OK;
+    enum berth_code code = memcores_init(snap->graph, &all, &who, err);
+    if (code != BERTH_OK)
+        return code;
+    ret->bytes = reads + writes;
+    const struct memcores_access access = {.snap = snap,
+                                           .node = &cores->memories,
+                                           .who = &who,
+                                           .memory = memory,
+                                           .span = ret->bytes,
+                                           .basis = &basis};
+    struct memtime time = memcores_stream(&access, reads, writes);
+    ret->time = memtime_estimate(&time);
+    ret->doubts = time.doubts;
+    memcores_done(&who);
+    return basis.no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence") : BERTH_OK;
+}
+
+enum berth_code cpu_streams_time(const struct snapshot *snap, const struct bind_cores *cores,
+                                 const struct traffic *traffic, const struct bind_task *task,
+                                 struct evidence *evidence, struct cpu_streams *ret,
+                                 struct berth_err *err)
+{
+    struct cpu_streams here;
+    size_t memories = 0;
+    enum source source = SOURCE_MEASURED;
+    enum berth_code code = BERTH_OK;
+    *ret = (struct cpu_streams){.memory = PLACE_NONE};
+    if (traffic == NULL)
+        return BERTH_OK;
+    for (size_t i = 0; i < traffic->count; i++)
+        if (streamer(&traffic->flow[i]) >= 0 &&
+            task[streamer(&traffic->flow[i])].memory == PLACE_NONE)
+            ret->time = estimate_of(NAN, NAN, NAN);
+    for (place_id n = graph_next(snap->graph, PLACE_NUMA, 0);
+         code == BERTH_OK && !isnan(ret->time.time_ns) && n != PLACE_NONE;
+         n = graph_next(snap->graph, PLACE_NUMA, n + 1)) {
+        code = price_memory(snap, cores, traffic, task, n, false, evidence, &here, err);
+        memories += here.users > 0;
+        source = here.users > 0 ? estimate_worse(source, here.time.source) : source;
+        if (here.users > 0 && !(here.time.time_ns <= ret->time.time_ns))
+            *ret = here;
+    }
+    if (code != BERTH_OK || isnan(ret->time.time_ns) || ret->memory == PLACE_NONE)
+        return code;
+    code = price_memory(snap, cores, traffic, task, ret->memory, true, evidence, &here, err);
+    ret->alone_ns = here.time.time_ns;
+    ret->memories = memories;
+    ret->time.source = source;
+    if (source >= SOURCE_NOMINAL || memories > 1) {
+        ret->time.low_ns = source >= SOURCE_NOMINAL ? ret->time.time_ns : NAN;
+        ret->time.high_ns = NAN;
+    }
+    return code;
+}
