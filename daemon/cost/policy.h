@@ -21,6 +21,6 @@
  * because it holds for all its transfers. */
 #define POLICY_SETTING 0.05
 
-/* Share of the time, at most, by which a choice that is not certain to be better must be ahead of
- * gpus in order: job scripts expect these. */
+/* Share of the time by which a choice must be ahead of gpus in order: job scripts expect these, and
+ * predictions err. */
 #define POLICY_IN_ORDER 0.03

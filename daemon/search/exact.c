@@ -88,10 +88,6 @@ static bool is_free(const struct exact *exact, size_t berth, size_t slot)
         plan_search_work_in_unit(problem, exact->slot, task, (uint16_t)slot) >=
             problem->most[problem->unit[slot]])
         return false;
-    for (size_t other = 0; other < slot && slot < SEARCH_EXACT_SLOTS; other++)
-        if (exact->symmetry.twin[other] == exact->symmetry.twin[slot] && exact->taken[other] == 0 &&
-            exact->taken[slot] == 0)
-            return false;
     return true;
 }
 
@@ -162,7 +158,8 @@ bool plan_search_exact(struct search_work *work, bool *ret_covered)
 {
     struct exact exact = {.work = work, .is_for_time = true, .looks_left = LOOKS_MAX};
     double flows = (double)work->problem->flow_count + 1;
-    bool ok = begin(&exact) && plan_search_symmetry(work->problem, &exact.symmetry);
+    bool ok = begin(&exact);
+    plan_search_symmetry(work->problem, &exact.symmetry);
     *ret_covered = ok && has_few_choices(&exact);
     if (*ret_covered) {
         exact.prices_left = (size_t)(PRICED_MAX / (flows * flows)) + 1;

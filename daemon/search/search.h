@@ -15,7 +15,7 @@
  * resource need there. Both hold for the berths that have a slot already, whatever the others get.
  *
  * Up to SEARCH_EXACT_SLOTS slots, or SEARCH_EXACT_CHOICES choices: branch and bound; equivalent
- * tasks and equivalent slots are tried once. More: local search, moves and swaps from several
+ * tasks are tried once. More: local search, moves and swaps from several
  * starts with fixed seeds and counts. Whole choices are priced by the caller's simulator.
  *
  * Pure: the same problem has the same answer. Any thread.
@@ -72,7 +72,6 @@ struct search_problem {
     const struct search_arc *arc;
     const struct search_use *use;
     size_t resources;
-    const uint16_t *sort;   /* by resource: only those of one sort are equivalent */
     const double *start_ns; /* by resource: what its flows take beside their uses */
     const double *far;      /* by slot */
     const double *apart;    /* by slot and slot: of one task */

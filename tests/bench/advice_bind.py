@@ -4,7 +4,6 @@ import math
 
 from advice_execute import flow, hop, judged, together
 from advice_requests import flows_of
-from reasons import texts
 
 ALL = 1700    # placements that are all carried out
 SAMPLE = 400  # of more than that
@@ -20,13 +19,13 @@ def worth(pair):
     return 0.98 if "numa" in pair[0] + pair[1] else 1
 
 
-def own_flows(request, gpus, memories, rotated):
+def own_flows(request, gpus, memories):
     """(from, to, bytes) of what each task begins, in that order, as places; gpus: of each task. A flow is split over all gpus of both tasks, what goes from and to the host over the task's; tasks on one
-    gpu use the same bytes. rotated: to the next task first, as answers say where it matters; else to the lowest."""
+    gpu use the same bytes. Each begins with that to the next task."""
     tasks, each, host = len(gpus), len(gpus[0]), request.get("host_bytes", 0)
     result = [[] for _ in gpus]
     flows = flows_of(request)
-    for a, b, size in sorted(flows, key=lambda flow: (flow[1] - flow[0]) % tasks) if rotated else flows:
+    for a, b, size in sorted(flows, key=lambda flow: (flow[1] - flow[0]) % tasks):
         result[a] += [(source, gpus[b][(i + k) % each], size // each ** 2) for k in range(each) for i, source in enumerate(gpus[a])]
     for own, its, memory in zip(result, gpus, memories):
         if host > 0:
@@ -34,11 +33,11 @@ def own_flows(request, gpus, memories, rotated):
     return [[moves for moves in own if moves[0] != moves[1] and moves[2] > 0] for own in result]
 
 
-def steps(node, run, request, placements, rotated=True):
+def steps(node, run, request, placements):
     """One step for each placement: each task begins its own transfers, all at once, and waits for them. Between gpus by the mechanism that is asked for, or for each pair and size the
     one that is faster alone; with the host always that."""
     wanted = {"copy_engine": "e", "kernel": "k"}.get(request.get("mechanism"))
-    moved = [own_flows(request, gpus, memories, rotated) for gpus, memories in placements]
+    moved = [own_flows(request, gpus, memories) for gpus, memories in placements]
     order = sorted({moves for tasks in moved for own in tasks for moves in own if wanted is None or "numa" in moves[0] + moves[1]})
     alone = run.run([("step", [flow(size, [hop(kind, a, b)])], []) for a, b, size in order for kind in "ek"])
     kinds = {pair: "e" if alone[2 * i] * worth(pair) <= alone[2 * i + 1] else "k" for i, pair in enumerate(order)}
@@ -173,15 +172,14 @@ RIVALS = {"in order": in_order, "closest": closest, "link count": by_links}
 
 
 def judge(node, run, noisy, request, answer, draw, repeats):
-    """What the answer costs, begun in the order that it says, if it says one; what the best would, what rivals would, and what it was predicted to take beside what it took again and again with noise."""
+    """What the answer costs; what the best would, what rivals would, and what it was predicted to take beside what it took again and again with noise."""
     gpus = tuple(tuple(task["gpus"]) for task in answer["tasks"])
     memories = tuple(next((m for m in task["memory"] if m in node.numas), node.numa_of[task["gpus"][0]]) for task in answer["tasks"])
     rivals = {name: choose(node, request) for name, choose in RIVALS.items()}
-    says_order = any("begins with that to t+1" in reason for reason in texts(answer, "reasons"))
     ranked = ranking(node, run, request, draw, [gpus, *rivals.values()])
-    own = steps(node, run, request, [(gpus, memories)], says_order)
+    own = steps(node, run, request, [(gpus, memories)])
     found = steps(node, run, request, [near(node, ranked[0][1]), near(node, ranked[-1][1])])
-    others = steps(node, run, request, [near(node, rival) for rival in rivals.values()], rotated=False)
+    others = steps(node, run, request, [near(node, rival) for rival in rivals.values()])
     compared = dict(zip(["advised", "fastest", "worst", *rivals], own + found + others))
     callers = callers_of(request)
     return {**judged(run.callers(callers), noisy.callers(callers), compared, repeats), "predicted": answer["predicted"], "chosen": words(gpus), "best": words(ranked[0][1])}

@@ -135,10 +135,9 @@ def numbers_follow_from_the_price(node, request, answer):
         numbers = share["numbers"]
         assert numbers["transfers"] >= 2 and numbers["alone_bytes_per_s"] > 0 and share["subjects"] and numbers["together_bytes_per_s"] > 0, share
     seen["how"] += len(coded(answer, "copies-by-engine", "reasons") + coded(answer, "copies-by-kernel", "reasons"))
-    for code, mechanism in (("time-by-kernel", "kernel"), ("time-by-engine", "copy_engine")):
-        for how in coded(answer, code, "reasons"):
-            other = time_of(node.bind(**request, mechanism=mechanism))
-            assert 0.965 * other - 0.005 <= how["numbers"]["time_ns"] <= 20 * other, (request, how, other)
+    for how in coded(answer, "other-mechanism", "reasons"):
+        other = time_of(node.bind(**request, mechanism=how["subjects"][0].replace(" ", "_")))
+        assert 0.965 * other - 0.005 <= how["numbers"]["time_ns"] <= 20 * other, (request, how, other)
     # Where the last to end is slowed by what it shares, it gets at least its share of that.
     first, last = coded(answer, "limit-shared"), coded(answer, "last-transfer", "reasons")
     if first and last and answer["predicted"]["bottleneck"] in first[0]["subjects"] and request.get("bytes", 0) >= 64 * MIB and not request.get("host_bytes"):
@@ -190,8 +189,7 @@ def a_lower_bound_does_not_go_before_a_whole_price():
                 assert answer["proven_optimal"] == (answer["gap"] is not None and answer["gap"] <= 0.03) == (not said), (size, answer["gap"], texts(answer, "reasons"))
             before = answer["predicted"]["time_ns"]
         few = node.bind(tasks=2, flows=[{"from": 0, "to": 1, "bytes": 64 << 10}], mechanism="copy_engine")
-        other = coded(few, "other-gpus-least", "reasons")[0]
-        assert other["subjects"] == ["gpu0", "gpu2"] and abs(other["numbers"]["time_ns"] / 1040 - 1) < 0.01, other
+        assert few["predicted"]["source"] == "measured", few["predicted"]
     with Asked("mi250x") as node:
         for mechanism, code in (("best", "copies-by-engine"), ("kernel", "copies-by-kernel")):
             answer = node.bind(tasks=4, pattern="ring", bytes=1024, mechanism=mechanism, allowed={"gpus": ["gpu0", "gpu1", "gpu6", "gpu7"]})
@@ -309,18 +307,16 @@ def what_is_not_known_is_said():
             assert answer["predicted"] is None and any("no time is predicted" in line for line in texts(answer, "warnings")), answer
 
 
-def order_matters_where_each_copies_to_all_over_one_port():
-    """Copies of one gpu over separate links are priced as concurrent, with a warning that this was
-    not measured.
-    """
-    for name, by_engine in (("h200x4", (True, False)), ("gh200-quad", (False, True)), ("mi250x", (False, True))):
+def engines_of_one_gpu_over_separate_links_were_not_measured_together():
+    """They are priced as concurrent, with a warning."""
+    for name, apart in (("h200x4", False), ("gh200-quad", True), ("mi250x", True)):
         with Asked(name) as node:
-            for request, is_engine, (in_turn, apart) in (({"tasks": 4, "pattern": "alltoall"}, True, by_engine), ({"tasks": 4, "pattern": "alltoall"}, False, (False, False)),
-                                                         ({"tasks": min(6, node.gpus), "pattern": "grid2d"}, True, (False, False))):
+            for request, is_engine in (({"tasks": 4, "pattern": "alltoall"}, True), ({"tasks": 4, "pattern": "alltoall"}, False), ({"tasks": 4, "pattern": "pairs"}, True)):
                 answer = node.bind(**request, bytes=256 * MIB, mechanism="copy_engine" if is_engine else "kernel")
-                assert bool(coded(answer, "copies-in-turn", "reasons")) == in_turn, (name, request, texts(answer, "reasons"))
-                assert bool(coded(answer, "engines-apart")) == apart, (name, request, texts(answer, "warnings"))
+                is_one = request["pattern"] == "pairs"
+                assert bool(coded(answer, "engines-apart")) == (apart and is_engine and not is_one), (name, request, texts(answer, "warnings"))
                 assert bool(coded(answer, "kernels-together", "reasons")) != is_engine, texts(answer, "reasons")
+                assert is_one or coded(answer, "launch-order", "reasons"), texts(answer, "reasons")
 
 
 def a_guess_at_the_drivers_way_is_told():
@@ -431,11 +427,11 @@ def tasks_without_gpus_have_a_price_where_what_they_stream_is_known():
 
 
 def what_another_choice_takes_is_told_and_true():
-    """Each answer with a price names the time of another choice, or equal ones.
+    """An answer names the next best of the choices that were priced.
 
     A request for that choice returns this time.
     """
-    seen = set()
+    same = 0
     for name in WITH_GPUS:
         with Asked(name) as node:
             for tasks in sorted({1, 2, node.gpus // 2, node.gpus} - {0}):
@@ -443,31 +439,14 @@ def what_another_choice_takes_is_told_and_true():
                     if tasks > node.gpus or (tasks == 1 and "pattern" in request):
                         continue
                     answer = node.bind(tasks=tasks, **request)
-                    ours, gpus = time_of(answer), [task["gpus"][0] for task in answer["tasks"]]
-                    others = [reason for code in ("other-gpus", "other-gpus-least", "other-gpus-same") for reason in coded(answer, code, "reasons")]
-                    none = bool(coded(answer, "other-gpus-none", "reasons"))
-                    assert len(others) + none == 1, (name, tasks, request, texts(answer, "reasons"))
-                    assert none == (tasks == node.gpus and (tasks == 1 or request.get("order") == "rank")), (name, tasks, request)
-                    for other in others:
-                        assert other["numbers"]["choices"] > 0
-                        if other["code"] == "other-gpus-same":
-                            seen.add("alike")
-                            continue
+                    for other in coded(answer, "other-gpus", "reasons"):
                         its, theirs = other["numbers"]["time_ns"], other["subjects"]
-                        assert its > ours and theirs != gpus and len(theirs) == tasks, (other, ours)
+                        assert its > time_of(answer) and theirs != [task["gpus"][0] for task in answer["tasks"]] and len(theirs) == tasks, (other, answer)
                         if theirs == sorted(theirs):  # in that order there is only one choice of these
-                            same = time_of(node.bind(tasks=tasks, **{**request, "order": "rank"}, allowed={"gpus": theirs}))
-                            assert abs(its / same - 1) < 1e-6, (name, request, other, same)
-                            seen.add("longer")
-                    for other in coded(answer, "other-memory", "reasons"):
-                        assert "host_bytes" in request, other
-                        if tasks == 1:
-                            own, memory = other["subjects"]
-                            cpus = next(place["cpus"] for place in node.daemon.call("io.berth.Fabric.GetNode")["places"] if place["name"] == memory)
-                            away = node.bind(tasks=1, **request, allowed={"gpus": gpus, "memory": [memory], "cpus": cpus})
-                            assert answer["tasks"][0]["memory"] == [own] and abs(other["numbers"]["time_ns"] / time_of(away) - 1) < 1e-6, (name, other, away["predicted"])
-                            seen.add("elsewhere")
-    assert seen == {"alike", "longer", "elsewhere"}, seen
+                            again = time_of(node.bind(tasks=tasks, **{**request, "order": "rank"}, allowed={"gpus": theirs}))
+                            assert abs(its / again - 1) < 1e-6, (name, request, other, again)
+                            same += 1
+    assert same > 1, same
 
 
 def numbers_beyond_64_bits_are_answered():
@@ -539,5 +518,5 @@ if __name__ == "__main__":
     run_tests([tasks_that_exchange_bytes_share_an_l3, best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, what_few_bytes_take_adds_up_from_what_is_said, what_was_not_measured_of_the_launchers_order_is_said, a_lower_bound_does_not_go_before_a_whole_price, every_number_of_a_sentence_follows_from_the_price,
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
                a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_not_known_is_said,
-               order_matters_where_each_copies_to_all_over_one_port, a_guess_at_the_drivers_way_is_told, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
+               engines_of_one_gpu_over_separate_links_were_not_measured_together, a_guess_at_the_drivers_way_is_told, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
                tasks_that_may_use_no_gpu_are_told_so, tasks_without_gpus_have_a_price_where_what_they_stream_is_known, what_another_choice_takes_is_told_and_true, numbers_beyond_64_bits_are_answered, the_launchers_order_stands_where_it_takes_less_as_copies_go])

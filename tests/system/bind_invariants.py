@@ -133,7 +133,7 @@ def what_keeps_a_choice_from_being_proven_is_said():
         # So many sizes that the search takes some for others.
         flows = [{"from": a, "to": b, "bytes": MIB + 1000 * (9 * a + b)} for a in range(9) for b in range(9) if a != b]
         many = node.bind({"allowed": {}, "tasks": 9, "tasks_per_gpu": 2, "flows": flows})
-        assert not many["proven_optimal"] and many["gap"] is None and "not proven to be the best: nothing is certain of so many different transfers" in texts(many, "reasons"), texts(many, "reasons")
+        assert not many["proven_optimal"] and many["gap"] is None and any("no bound" in line for line in texts(many, "reasons")), texts(many, "reasons")
         # The module of two tasks' first gpus has cores for one task: the other has remote memory.
         few = with_places({"tasks": 2, "gpus_per_task": 3, "host_bytes": 256 * KIB, "flows": [{"from": 0, "to": 1, "bytes": MIB}]}, node.gpus,
                           [node.cores[core] for core in (0, 1, 16, 32, 48)])

@@ -192,7 +192,7 @@ struct assignment {
     struct search_flow *flow;
     struct search_arc *arc;
     struct search_use *use;
-    uint16_t *slot, *sort;
+    uint16_t *slot;
     double *zero, *busy, *bytes; /* by slot and slot; by slot; by kind */
 };
 
@@ -263,18 +263,16 @@ static bool search(const struct cpu_exchange *exchange, struct bind_task *task,
     const struct bind_core **core = first_cores(exchange, task);
     a->arc = calloc(arcs + 1, sizeof *a->arc);
     a->use = calloc(2 * arcs + 1, sizeof *a->use);
-    a->slot = calloc(2 * n, sizeof *a->slot);
+    a->slot = calloc(n, sizeof *a->slot);
     a->zero = calloc(n * (n + 1), sizeof *a->zero);
     bool ok = given != NULL && core != NULL && a->arc != NULL && a->use != NULL &&
               a->slot != NULL && a->zero != NULL;
     if (ok) {
-        a->sort = a->slot + n;
         a->busy = a->zero + n * n;
         price_arcs(exchange, core, a);
         a->problem.flow = a->flow;
         a->problem.arc = a->arc;
         a->problem.use = a->use;
-        a->problem.sort = a->sort;
         a->problem.far = a->problem.apart = a->problem.start_ns = a->zero;
         a->problem.price = price;
         a->problem.context = a;

@@ -1,6 +1,6 @@
 /**
- * Explains a choice of GPUs by the price that it was chosen for: what ends last, shared limits,
- * proof or gap, alternatives, and what is not known.
+ * Explains a choice of GPUs by the record of its price: what ends last, shared limits, proof or
+ * gap, alternatives, and what is not known.
  *
  * Pure; any thread.
  */
@@ -9,6 +9,6 @@
 
 /* Fills the answer's predictions, proof, gap, evidence, reasons and warnings, once its tasks have
  * their memory. NO_MEMORY. */
-enum berth_code plan_bind_explain(struct bind_traffic *traffic, const struct snapshot *snap,
+enum berth_code plan_bind_explain(const struct bind_traffic *traffic, const struct snapshot *snap,
                                   const struct bind_gpus *gpus, struct bind_answer *answer,
                                   struct berth_err *err);

@@ -1,22 +1,18 @@
 /**
- * The mechanisms of a plan's copies, as priced: what each task's environment must say for them, and
+ * The mechanisms of a plan's copies, as priced: the environment that each task needs for them, and
  * the reasons.
  *
  * Pure; any thread.
  */
 #pragma once
-#include "plan/bind/bind.h"
-#include "plan/bind/price.h"
+#include "plan/bind/traffic.h"
 
-/* What a step takes when gpus copy in one way. */
-struct bind_by {
-    double time_ns;   /* NAN not looked for, or not known */
-    bool is_least;    /* it takes at least so long */
-    size_t unstarted; /* as of struct bind_priced */
-};
+/* Returns true when a GPU makes the transfer: with a NIC none does. NULL fine. */
+bool plan_bind_mechanism_is_copy(const struct graph *graph, const struct transfer *transfer);
 
-/* Fills the variables of the answer's tasks and adds its reasons, after the plan was priced last.
- * by: the best plan, by how gpus copy (enum load_by). NO_MEMORY. */
-enum berth_code plan_bind_mechanism(const struct bind_price *price, const struct bind_by *by,
-                                    const struct snapshot *snap, struct bind_answer *answer,
-                                    struct berth_err *err);
+/* Returns its name in a sentence. */
+const char *plan_bind_mechanism_name(const struct graph *graph, const struct transfer *transfer);
+
+/* Fills the variables of the answer's tasks and adds its reasons. NO_MEMORY. */
+enum berth_code plan_bind_mechanism(const struct bind_traffic *traffic, const struct snapshot *snap,
+                                    struct bind_answer *answer, struct berth_err *err);

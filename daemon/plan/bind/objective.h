@@ -9,8 +9,8 @@
 
 struct bind_objective_choice {
     bool in_order;
-    const double *far, *apart; /* search/search.h */
-    const double *meet;        /* of flows with the host; not looked at where there are none */
+    const double *far;  /* search/search.h */
+    const double *meet; /* of flows with the host; not looked at where there are none */
     const uint16_t *unit, *most;
 };
 
@@ -18,16 +18,15 @@ struct bind_objective {
     struct search_arc *arc;
     struct search_use *use;
     size_t use_count, use_room;
-    uint16_t *sort;
-    double *start_ns; /* by resource */
+    double *start_ns; /* by resource: those of the table, and that of flows without a price */
 };
 
 /* Fills arcs and resources; plan_bind_objective_done in any case. False when out of memory. */
 bool plan_bind_objective_init(struct bind_objective *objective, const struct bind_price *price);
 void plan_bind_objective_done(struct bind_objective *objective);
 
-/* The slots for which the iteration takes least; in order where no other choice is known to take
- * less. bound_ns is NAN where flows have too many different sizes for one. NO_MEMORY. */
+/* The slots for which the iteration takes least; in order where no other choice takes less by
+ * POLICY_IN_ORDER. bound_ns is NAN where nothing bounds all choices. NO_MEMORY. */
 enum berth_code plan_bind_objective_search(struct bind_price *price,
                                            const struct bind_objective_choice *choice,
                                            uint16_t *ret_slot, struct search_result *ret,

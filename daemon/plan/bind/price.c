@@ -4,23 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/load_table.h"
+#include "cost/policy.h"
 
-#define LACK_MARGIN 4
+#define LACK 4   /* times all that is known: of a flow that nothing predicts */
+#define OWN  100 /* of such distances: what the GPUs of one task count beside those of peers */
 
 static bool is_host(const struct bind_kind *kind)
 {
     return kind->end == END_TO_HOST || kind->end == END_FROM_HOST;
 }
 
-static size_t task_of(const struct bind_price *price, size_t flow)
+size_t plan_bind_price_task(const struct bind_price *price, size_t flow)
 {
     return (size_t)price->flow[flow].from / price->request.each;
 }
 
-static const struct bind_kind *kind_of(const struct bind_price *price, size_t flow)
+size_t plan_bind_price_peer(const struct bind_price *price, size_t flow)
 {
-    return &price->kind[price->flow[flow].kind];
+    return price->flow[flow].to < 0 ? BIND_NO_TASK
+                                    : (size_t)price->flow[flow].to / price->request.each;
 }
 
 /* ---- places and flows ---- */
@@ -51,7 +53,8 @@ static bool find_places(struct bind_price *price)
     price->place = calloc(most + 1, sizeof *price->place);
     price->memory = calloc(request->gpu_count + 1, sizeof *price->memory);
     price->nic = calloc(request->gpu_count + 1, sizeof *price->nic);
-    if (price->place == NULL || price->memory == NULL || price->nic == NULL)
+    price->next = calloc(2 * request->tasks * request->each + 1, sizeof *price->next);
+    if (price->place == NULL || price->memory == NULL || price->nic == NULL || price->next == NULL)
         return false;
     memcpy(price->place, request->gpu, request->gpu_count * sizeof *request->gpu);
     price->place_count = request->gpu_count;
@@ -101,6 +104,7 @@ static void add_flow(struct bind_price *price, const struct traffic_flow *flow)
            to = (size_t)(flow->to >= 0 ? flow->to : 0) * each;
     double bytes = flow->bytes / (double)(each * others);
     uint16_t kind = find_kind(price, end, bytes);
+    price->most_bytes = fmax(price->most_bytes, bytes);
     for (size_t i = 0; i < each * others; i++) {
         price->bytes[price->flow_count] = bytes;
         price->flow[price->flow_count++] =
@@ -113,18 +117,20 @@ static void add_flow(struct bind_price *price, const struct traffic_flow *flow)
 static bool find_flows(struct bind_price *price)
 {
     const struct bind_price_request *request = &price->request;
-    size_t most = request->traffic->count * request->each * request->each + 1;
+    size_t given = request->traffic != NULL ? request->traffic->count : request->tasks,
+           most = given * request->each * request->each + 1;
     price->flow = calloc(most, sizeof *price->flow);
     price->bytes = calloc(most, sizeof *price->bytes);
     price->order = calloc(most, sizeof *price->order);
     price->load = calloc(most, sizeof *price->load);
-    price->part = calloc(most, sizeof *price->part);
     price->start = calloc(most, sizeof *price->start);
     if (price->flow == NULL || price->bytes == NULL || price->order == NULL ||
-        price->load == NULL || price->part == NULL || price->start == NULL)
+        price->load == NULL || price->start == NULL)
         return false;
-    for (size_t i = 0; i < request->traffic->count; i++)
-        add_flow(price, &request->traffic->flow[i]);
+    for (size_t i = 0; i < given; i++)
+        add_flow(price, request->traffic != NULL
+                            ? &request->traffic->flow[i]
+                            : &(struct traffic_flow){(int32_t)i, TRAFFIC_HOST, 1});
     return true;
 }
 
@@ -142,59 +148,32 @@ struct load_flow plan_bind_price_flow(const struct bind_price *price, const stru
 
 bool plan_bind_price_knows(const struct bind_price *price, const struct load_flow *flow)
 {
-    return flow->from == flow->to ||
-           (flow->from != PRICE_NOWHERE && flow->to != PRICE_NOWHERE &&
-            plan_load_known(price->table, flow->from, flow->to) != LOAD_NOTHING);
+    return price->request.traffic != NULL &&
+           (flow->from == flow->to ||
+            (flow->from != PRICE_NOWHERE && flow->to != PRICE_NOWHERE &&
+             plan_load_known(price->table, flow->from, flow->to) != LOAD_NOTHING));
 }
 
-/* ---- launch order ---- */
-
-/* Each task sends to every other by engine, so that copies queue. */
-static bool is_all_by_engine(const struct bind_price *price)
+double plan_bind_price_lack_ns(const struct bind_price *price, const struct bind_kind *kind,
+                               size_t from, size_t to)
 {
-    size_t tasks = price->request.tasks, each = price->request.each, all = 0, flows = 0;
-    for (size_t f = 0; f < price->flow_count; f++) {
-        flows = f > 0 && task_of(price, f) == task_of(price, f - 1) ? flows : 0;
-        if (price->flow[f].to < 0)
-            continue;
-        const struct load_transfer *transfer =
-            price->request.gpu_count > 1
-                ? plan_load_table_choose(price->table, 0, 1, price->bytes[f])
-                : NULL;
-        if (transfer == NULL || transfer->alone.by != MECHANISM_COPY_ENGINE)
-            return false;
-        all += ++flows == (tasks - 1) * each * each;
-    }
-    return tasks > 2 && all == tasks;
-}
-
-/* All that each GPU sends leaves by one port, as to a switch. */
-static bool has_one_port_each(const struct bind_price *price)
-{
-    const struct limits *limits = price->snap->derived.limits;
-    const place_id *gpu = price->request.gpu;
-    size_t n = price->request.gpu_count;
-    bool one = n > 2;
-    for (size_t a = 0; one && a < n; a++)
-        for (size_t b = 0, first = a == 0; one && b < n; b++)
-            one = b == a || b == first ||
-                  limits_meet(limits, (struct limits_ends){gpu[a], gpu[first]},
-                              (struct limits_ends){gpu[a], gpu[b]});
-    return one;
+    double far = kind->end == END_GPU
+                     ? kind->bytes / price->most_bytes *
+                           price->request.apart[from * price->request.gpu_count + to]
+                     : 0;
+    return price->lack_ns * (1 + far);
 }
 
 /* By task, then by the task that it is for. */
 static int compare_turns(const void *a, const void *b, void *data)
 {
     const struct bind_price *price = data;
-    size_t each = price->request.each, tasks = price->request.tasks, key[2], task[2];
+    size_t tasks = price->request.tasks, key[2], task[2];
     const size_t index[] = {*(const uint32_t *)a, *(const uint32_t *)b};
     for (int i = 0; i < 2; i++) {
-        const struct search_flow *flow = &price->flow[index[i]];
-        task[i] = task_of(price, index[i]);
-        key[i] = flow->to < 0      ? tasks
-                 : price->is_round ? ((size_t)flow->to / each + tasks - task[i]) % tasks
-                                   : 0;
+        size_t peer = plan_bind_price_peer(price, index[i]);
+        task[i] = plan_bind_price_task(price, index[i]);
+        key[i] = peer == BIND_NO_TASK ? tasks : (peer + tasks - task[i]) % tasks;
     }
     if (task[0] != task[1])
         return task[0] < task[1] ? -1 : 1;
@@ -204,7 +183,6 @@ static int compare_turns(const void *a, const void *b, void *data)
 
 static void find_order(struct bind_price *price)
 {
-    price->is_round = is_all_by_engine(price) && has_one_port_each(price);
     for (size_t f = 0; f < price->flow_count; f++)
         price->order[f] = (uint32_t)f;
     qsort_r(price->order, price->flow_count, sizeof *price->order, compare_turns, price);
@@ -212,99 +190,51 @@ static void find_order(struct bind_price *price)
     if (price->request.tasks * price->request.each > price->request.gpu_count)
         return;
     for (size_t i = 1; i < price->flow_count; i++)
-        if (task_of(price, price->order[i]) == task_of(price, price->order[i - 1]))
+        if (plan_bind_price_task(price, price->order[i]) ==
+            plan_bind_price_task(price, price->order[i - 1]))
             price->flow[price->order[i]].turn =
                 (uint16_t)(price->flow[price->order[i - 1]].turn + 1);
 }
 
-/* ---- kinds of which less is known ---- */
-
-/* What is known of flows of a kind on all GPUs. */
-struct seen {
-    bool is_known, has_start, lacks_start;
-    struct load_start least;
-    double most_ns; /* alone */
-};
-
-static void look(const struct bind_price *price, const struct load_flow *flow, struct seen *seen)
-{
-    struct load_start start;
-    if (!plan_bind_price_knows(price, flow))
-        return;
-    seen->is_known = true;
-    seen->most_ns =
-        fmax(seen->most_ns, plan_load_alone_ns(price->table, flow->from, flow->to, flow->bytes));
-    if (flow->from == flow->to)
-        return;
-    if (!plan_load_start(price->table, flow->from, flow->to, flow->bytes, &start)) {
-        seen->lacks_start = true;
-        return;
-    }
-    if (!seen->has_start)
-        seen->least = start;
-    seen->least.start_ns = fmin(seen->least.start_ns, start.start_ns);
-    seen->least.launch_ns = fmin(seen->least.launch_ns, start.launch_ns);
-    seen->has_start = true;
-}
-
-/* On every pair that such a flow may be between: of several GPUs of a task any may be the first,
- * next to which its memory is. */
-static struct seen look_at_kind(const struct bind_price *price, const struct bind_kind *kind)
+/* Finds the least start-up that is known of a kind, on every pair that such a flow may be between;
+ * of several GPUs of a task any may be the first, next to which its memory is. Returns the most
+ * that one takes alone. */
+static double find_start(const struct bind_price *price, struct bind_kind *kind)
 {
     size_t n = price->request.gpu_count;
-    struct seen seen = {0};
+    bool is_pair = kind->end == END_GPU || (is_host(kind) && price->request.each > 1);
+    struct load_start least = {INFINITY, INFINITY}, start;
+    double most_ns = 0;
     for (size_t a = 0; a < n; a++)
         for (size_t b = 0; b < n; b++) {
-            bool is_one = kind->end != END_GPU && !(is_host(kind) && price->request.each > 1);
             struct load_flow flow =
                 plan_bind_price_flow(price, kind, kind->bytes, a, b, price->memory[b]);
-            if (!is_one || a == b)
-                look(price, &flow, &seen);
+            if ((!is_pair && a != b) || flow.from == flow.to ||
+                !plan_bind_price_knows(price, &flow))
+                continue;
+            most_ns =
+                fmax(most_ns, plan_load_alone_ns(price->table, flow.from, flow.to, flow.bytes));
+            if (!plan_load_start(price->table, flow.from, flow.to, flow.bytes, &start))
+                continue;
+            least.start_ns = fmin(least.start_ns, start.start_ns);
+            least.launch_ns = fmin(least.launch_ns, start.launch_ns);
         }
-    return seen;
-}
-
-static void find_unknown(struct bind_price *price)
-{
-    size_t unpriced = 0;
-    for (size_t k = 0; k < price->kind_count; k++) {
-        struct bind_kind *kind = &price->kind[k];
-        struct seen seen = look_at_kind(price, kind);
-        unpriced += kind->is_unpriced = kind->end != END_GPU && !seen.is_known;
-        if (seen.has_start && seen.lacks_start)
-            kind->start = seen.least;
-        price->is_mixed = price->is_mixed || (seen.has_start && seen.lacks_start);
-        for (size_t f = 0; f < price->flow_count; f++)
-            if (price->flow[f].kind == k) {
-                price->start[f] = kind->start;
-                price->lack_ns += LACK_MARGIN * seen.most_ns;
-            }
-    }
-    /* the time of nothing is none */
-    for (size_t k = 0; k < price->kind_count && unpriced == price->kind_count; k++)
-        price->kind[k].is_unpriced = false;
-}
-
-struct load_start plan_bind_price_start(const struct bind_price *price,
-                                        const struct bind_kind *kind, const struct load_flow *flow)
-{
-    struct load_start start = {0, 0};
-    if (flow->from != flow->to &&
-        !plan_load_start(price->table, flow->from, flow->to, flow->bytes, &start))
-        start = kind->start;
-    return start;
-}
-
-double plan_bind_price_assumed_ns(const struct bind_price *price)
-{
-    double most_ns = 0;
-    for (size_t f = 0; f < price->flow_count; f++)
-        most_ns = fmax(most_ns,
-                       price->start[f].start_ns + price->load[f].turn * price->start[f].launch_ns);
+    kind->start = isinf(least.start_ns) ? (struct load_start){0, 0} : least;
     return most_ns;
 }
 
-/* ---- a price ---- */
+static void find_starts(struct bind_price *price)
+{
+    price->lack_ns = 1;
+    for (size_t k = 0; k < price->kind_count; k++) {
+        double most_ns = find_start(price, &price->kind[k]);
+        for (size_t f = 0; f < price->flow_count; f++)
+            if (price->flow[f].kind == k) {
+                price->start[f] = price->kind[k].start;
+                price->lack_ns += LACK * most_ns;
+            }
+    }
+}
 
 enum berth_code plan_bind_price_new(const struct snapshot *snap,
                                     const struct bind_price_request *request,
@@ -313,14 +243,15 @@ enum berth_code plan_bind_price_new(const struct snapshot *snap,
     struct bind_price *price = calloc(1, sizeof *price);
     enum berth_code code = BERTH_OK;
     if (price != NULL)
-        *price = (struct bind_price){.snap = snap, .request = *request};
+        *price = (struct bind_price){
+            .snap = snap, .request = *request, .best_ns = INFINITY, .next_ns = INFINITY};
     bool ok = price != NULL && find_places(price) && find_flows(price);
     if (ok)
         code =
             plan_load_new(snap, price->place, price->place_count, request->by, &price->table, err);
     if (ok && code == BERTH_OK) {
         find_order(price);
-        find_unknown(price);
+        find_starts(price);
         price->scratch = plan_load_scratch_new(price->table, price->flow_count);
         ok = price->scratch != NULL;
     }
@@ -346,146 +277,179 @@ void plan_bind_price_free(struct bind_price *price)
     free(price->bytes);
     free(price->order);
     free(price->load);
-    free(price->part);
     free(price->start);
+    free(price->next);
     free(price);
 }
 
-bool plan_bind_price_has_host(const struct bind_price *price)
+bool plan_bind_price_has(const struct bind_price *price, enum bind_end end)
 {
-    bool has_host = false;
+    bool has = false;
     for (size_t k = 0; k < price->kind_count; k++)
-        has_host = has_host || is_host(&price->kind[k]);
-    return has_host;
-}
-
-bool plan_bind_price_could_lack(const struct bind_price *price)
-{
-    bool could = false, has_gpus = false;
-    for (size_t k = 0; k < price->kind_count; k++) {
-        has_gpus = has_gpus || price->kind[k].end == END_GPU;
-        could = could || (price->kind[k].end != END_GPU && !price->kind[k].is_unpriced);
-    }
-    return could && has_gpus;
-}
-
-bool plan_bind_price_is_round(const struct bind_price *price) { return price->is_round; }
-
-unsigned plan_bind_price_takes(const struct bind_price *price)
-{
-    size_t n = price->request.gpu_count;
-    unsigned takes = 0;
-    for (size_t k = 0; k < price->kind_count; k++)
-        for (size_t pair = 0; pair < n * n && price->kind[k].end == END_GPU; pair++) {
-            const struct load_transfer *transfer =
-                plan_load_table_choose(price->table, pair / n, pair % n, price->kind[k].bytes);
-            takes |= transfer == NULL    ? 0
-                     : price->is_rounded ? 1U << MECHANISM_COPY_ENGINE | 1U << MECHANISM_KERNEL
-                                         : 1U << transfer->alone.by;
-        }
-    return takes;
+        has = has || price->kind[k].end == end;
+    return has;
 }
 
 /* ---- the price of a choice ---- */
 
+struct loaded {
+    size_t unpriced, moving;
+    struct load_flow one; /* that nothing predicts */
+    double lack_ns;
+};
+
 /* Flows between tasks on one GPU are not launched. */
-static void take_turns(const struct bind_price *price)
+static void take_turns(const struct bind_price *price, struct load_flow *load)
 {
     uint16_t turn = 0;
     for (size_t i = 0; i < price->flow_count; i++) {
         size_t f = price->order[i];
-        struct load_flow *load = &price->load[f];
-        if (i > 0 && task_of(price, f) != task_of(price, price->order[i - 1]))
+        if (i > 0 &&
+            plan_bind_price_task(price, f) != plan_bind_price_task(price, price->order[i - 1]))
             turn = 0;
-        load->turn = turn;
-        turn += load->from != load->to || !(load->bytes > 0);
+        load[f].turn = turn;
+        turn += load[f].from != load[f].to || !(load[f].bytes > 0);
     }
 }
 
-void plan_bind_price_load(struct bind_price *price, const uint16_t *slot, const place_id *memory)
+/* Fills load: slot is an index of GPU by berth; memory by task, NULL: that of its first GPU. */
+static struct loaded load(const struct bind_price *price, const uint16_t *slot,
+                          const place_id *memory, struct load_flow *load)
 {
-    size_t each = price->request.each, moving = 0;
-    price->unknown = price->unpriced = price->lacking = 0;
+    size_t each = price->request.each;
+    struct loaded loaded = {.unpriced = 0};
     for (size_t f = 0; f < price->flow_count; f++) {
         const struct search_flow *flow = &price->flow[f];
-        const struct bind_kind *kind = kind_of(price, f);
+        const struct bind_kind *kind = &price->kind[flow->kind];
         size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to],
-               task = task_of(price, f);
+               task = plan_bind_price_task(price, f);
         uint16_t host =
             memory != NULL ? find_place(price, memory[task]) : price->memory[slot[task * each]];
-        struct load_flow load = plan_bind_price_flow(price, kind, price->bytes[f], from, to, host);
-        bool known = plan_bind_price_knows(price, &load), lacks = !known && !kind->is_unpriced &&
-                                                                  price->request.may_lack &&
-                                                                  kind->end != END_GPU;
-        price->lacking += lacks;
-        moving += known && load.from != load.to;
-        if ((lacks || kind->is_unpriced) && price->unpriced++ == 0)
-            price->unpriced_one = load;
-        if (!known && !lacks && !kind->is_unpriced && price->unknown++ == 0)
-            price->unknown_one = load;
-        price->load[f] = known ? load : (struct load_flow){.bytes = 0};
+        load[f] = plan_bind_price_flow(price, kind, price->bytes[f], from, to, host);
+        if (plan_bind_price_knows(price, &load[f])) {
+            loaded.moving += load[f].from != load[f].to;
+            continue;
+        }
+        if (loaded.unpriced++ == 0)
+            loaded.one = load[f];
+        loaded.lack_ns += plan_bind_price_lack_ns(price, kind, from, to);
+        load[f] = (struct load_flow){.bytes = 0};
     }
-    take_turns(price);
-    if (price->lacking > 0 && moving == 0) { /* the time of nothing is none */
-        price->unknown_one = price->unpriced_one;
-        price->unknown += price->unpriced;
-        price->unpriced = price->lacking = 0;
+    take_turns(price, load);
+    for (size_t b = 0; b < price->request.tasks * each && loaded.unpriced > 0; b++)
+        for (size_t own = b - b % each; own < b; own++)
+            loaded.lack_ns += OWN * price->lack_ns *
+                              price->request.apart[slot[own] * price->request.gpu_count + slot[b]];
+    return loaded;
+}
+
+double plan_bind_price_lacks_ns(const struct bind_price *price, const uint16_t *slot)
+{
+    return load(price, slot, NULL, price->load).lack_ns;
+}
+
+/* Keeps the best choice, and the next best that takes longer. */
+static void note(struct bind_price *price, const uint16_t *slot, double time_ns)
+{
+    size_t berths = price->request.tasks * price->request.each, size = berths * sizeof *slot;
+    uint16_t *best = price->next + berths;
+    price->priced++;
+    if (time_ns < price->best_ns) {
+        if (price->best_ns < price->next_ns && price->best_ns > time_ns * (1 + POLICY_SAME)) {
+            price->next_ns = price->best_ns;
+            memcpy(price->next, best, size);
+        }
+        price->best_ns = time_ns;
+        memcpy(best, slot, size);
+    } else if (time_ns < price->next_ns && time_ns > price->best_ns * (1 + POLICY_SAME)) {
+        price->next_ns = time_ns;
+        memcpy(price->next, slot, size);
     }
 }
 
-struct load_time plan_bind_price_compared(struct bind_price *price)
+struct search_cost plan_bind_price_search(void *context, const uint16_t *slot)
 {
-    return plan_load_time_from(price->table, price->load, price->flow_count,
-                               price->is_mixed ? price->start : NULL, price->scratch);
+    struct bind_price *price = context;
+    struct loaded loaded = load(price, slot, NULL, price->load);
+    struct load_time time = plan_load_time_from(price->table, price->load, price->flow_count,
+                                                price->start, price->scratch);
+    note(price, slot, time.step_ns + loaded.lack_ns);
+    return (struct search_cost){.time_ns = time.step_ns + loaded.lack_ns,
+                                .sum_ns = time.sum_ns + loaded.lack_ns};
 }
 
-struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot,
-                                      const place_id *memory)
+bool plan_bind_choice_init(struct bind_choice *choice, const struct bind_price *price)
 {
-    plan_bind_price_load(price, slot, memory);
-    struct load_prediction load = plan_load_predict(price->table, price->load, price->flow_count,
-                                                    price->scratch, price->part);
-    struct bind_priced priced = {.step = load.step,
-                                 .is_explained = load.is_explained,
-                                 .lacking = price->lacking,
-                                 .waits_ns = load.waits_ns,
-                                 .last = load.last,
-                                 .shared = load.shared};
-    priced.untried =
-        plan_load_untried(price->table, price->load, price->flow_count, price->scratch);
-    bool is_ceiling = false;
+    const struct bind_price_request *request = &price->request;
+    *choice = (struct bind_choice){
+        .slot = calloc(request->tasks * request->each + 1, sizeof *choice->slot),
+        .memory = calloc(request->tasks + 1, sizeof *choice->memory),
+        .load = calloc(price->flow_count + 1, sizeof *choice->load),
+        .part = calloc(price->flow_count + 1, sizeof *choice->part),
+        .time = estimate_of(NAN, NAN, NAN),
+        .compared_ns = NAN};
+    return choice->slot != NULL && choice->memory != NULL && choice->load != NULL &&
+           choice->part != NULL;
+}
+
+void plan_bind_choice_done(struct bind_choice *choice)
+{
+    free(choice->slot);
+    free(choice->memory);
+    free(choice->load);
+    free(choice->part);
+    *choice = (struct bind_choice){0};
+}
+
+/* Sets what is not known of it. */
+static void doubt(const struct bind_price *price, struct bind_choice *choice)
+{
+    struct estimate *time = &choice->time;
+    choice->untried =
+        plan_load_untried(price->table, choice->load, price->flow_count, price->scratch);
+    choice->unstarted = 0;
+    choice->rates = SOURCE_MEASURED;
     for (size_t f = 0; f < price->flow_count; f++) {
-        const struct transfer *transfer = price->part[f].transfer;
-        double bytes = price->load[f].bytes;
-        unsigned lacks = transfer != NULL ? transfer_lacks(transfer, bytes, bytes) : 0;
-        priced.unstarted += (lacks & LACKS_START) != 0;
-        is_ceiling = is_ceiling || (lacks & LACKS_RATE) != 0;
+        const struct transfer *transfer = choice->part[f].transfer;
+        if (transfer == NULL)
+            continue;
+        double bytes = choice->load[f].bytes;
+        choice->unstarted += (transfer_lacks(transfer, bytes, bytes) & LACKS_START) != 0;
+        choice->rates = estimate_worse(choice->rates, transfer->source);
     }
-    priced.is_least = price->unpriced > 0 || priced.unstarted > 0;
-    if (priced.untried.is_any)
-        priced.step.source = estimate_worse(priced.step.source, SOURCE_SIMILAR_PAIR);
-    if (priced.is_least)
-        priced.step.source = SOURCE_LOWER_BOUND;
-    if (priced.is_least || is_ceiling) {
-        priced.step.low_ns = priced.step.time_ns;
-        priced.step.high_ns = NAN;
+    if (choice->untried.is_any)
+        time->source = estimate_worse(time->source, SOURCE_SIMILAR_PAIR);
+    if (choice->unpriced > 0 || choice->unstarted > 0)
+        time->source = SOURCE_LOWER_BOUND;
+    if (time->source >= SOURCE_NOMINAL) {
+        time->low_ns = time->time_ns;
+        time->high_ns = NAN;
     }
-    if (price->unknown > 0)
-        priced.step = estimate_of(NAN, NAN, NAN);
-    priced.compared_ns = price->unknown > 0 ? (double)NAN
-                         : price->is_mixed  ? plan_bind_price_compared(price).step_ns
-                                            : priced.step.time_ns;
-    return priced;
 }
 
-size_t plan_bind_price_ride_count(const struct bind_price *price) { return price->flow_count; }
-
-struct bind_ride plan_bind_price_ride(const struct bind_price *price, size_t index)
+void plan_bind_price_of(struct bind_price *price, struct bind_choice *choice)
 {
-    const struct search_flow *flow = &price->flow[index];
-    return (struct bind_ride){.task = task_of(price, index),
-                              .other = flow->to < 0 ? BIND_NO_TASK
-                                                    : (size_t)flow->to / price->request.each,
-                              .is_behind = price->part[index].is_behind,
-                              .transfer = price->part[index].transfer};
+    const struct bind_price_request *request = &price->request;
+    struct loaded loaded = load(price, choice->slot, choice->memory, choice->load);
+    struct load_prediction load = plan_load_predict(price->table, choice->load, price->flow_count,
+                                                    price->scratch, choice->part);
+    choice->time = load.step;
+    choice->unpriced = loaded.unpriced;
+    choice->one = loaded.one;
+    choice->is_explained = load.is_explained;
+    choice->waits_ns = load.waits_ns;
+    choice->last = load.last;
+    choice->shared = load.shared;
+    choice->is_nearest = true;
+    for (size_t t = 0; t < request->tasks; t++)
+        choice->is_nearest &= !plan_bind_price_has(price, END_TO_HOST) ||
+                              choice->memory[t] == request->memory[choice->slot[t * request->each]];
+    doubt(price, choice);
+    choice->compared_ns = plan_load_time_from(price->table, choice->load, price->flow_count,
+                                              price->start, price->scratch)
+                              .step_ns;
+    if (loaded.moving == 0 && loaded.unpriced > 0) { /* the time of nothing is none */
+        choice->time = estimate_of(NAN, NAN, NAN);
+        choice->compared_ns = NAN;
+    }
 }

@@ -3,25 +3,24 @@
  * priced by cost/load.h. A transfer between tasks with several GPUs each is split evenly, from each
  * GPU of one to each of the other.
  *
- * Flows begin in the order of their tasks: to the lowest task first, then those with the host or a
- * NIC. Copies that one GPU drives through one port go one after the other; where all tasks send to
- * all others by engine through one port each, a task begins with the next task, and so on round.
+ * A task begins its flows with that to the next task, and so on round, then those with the host or
+ * a NIC. A flow that nothing predicts is left out of the time, which is a lower bound then; between
+ * choices it counts by distance, as more than any time.
  *
  * Pure; any thread.
  */
 #pragma once
 #include "cost/estimate.h"
-#include "cost/evidence.h"
 #include "cost/load.h"
 #include "cost/load_why.h"
 #include "plan/bind/traffic_request.h"
 #include "search/search.h"
 
-#define PRICE_KINDS_MAX  64   /* sizes of flows; more count as the nearest below in the search */
-#define PRICE_UNKNOWN_NS 1e18 /* of a flow that nothing known predicts: anything is better */
-#define PRICE_NOWHERE    ((uint16_t)-1)
+#define PRICE_KINDS_MAX 64 /* sizes of flows; more count as the nearest below in the search */
+#define PRICE_NOWHERE   ((uint16_t)-1)
 
 struct bind_price_request {
+    /* NULL: nothing is known to move; tasks are near their memory and apart from each other */
     const struct traffic *traffic;
     enum load_by by;
     size_t tasks, each;     /* GPUs of a task, at least 1 */
@@ -29,9 +28,7 @@ struct bind_price_request {
     const place_id *memory; /* by GPU: of a task on it; PLACE_NONE none */
     const place_id *nic;    /* likewise */
     size_t gpu_count;       /* at most SEARCH_SLOTS_MAX */
-    /* flows with the host or a NIC may lack a price on some GPUs: choices with the fewest such
-     * flows are compared by the others */
-    bool may_lack;
+    const double *apart;    /* by GPU and GPU: plan_bind_distances */
 };
 
 /* The other end of a flow of a GPU. */
@@ -41,9 +38,7 @@ enum bind_end { END_GPU, END_TO_HOST, END_FROM_HOST, END_TO_NIC, END_FROM_NIC, E
 struct bind_kind {
     enum bind_end end;
     double bytes;
-    bool is_unpriced; /* nothing predicts such a flow on any GPU; of other kinds something does */
-    /* the least start-up known of such flows, where it is known of some pairs and not of others:
-     * the others are compared as if they had it. Else 0 */
+    /* the least start-up known of such flows: those of which none is known are compared with it */
     struct load_start start;
 };
 
@@ -59,20 +54,17 @@ struct bind_price {
     double *bytes;            /* by flow */
     size_t flow_count;
     uint32_t *order; /* flows as their tasks begin them, task by task */
-    bool is_round;   /* each task begins with the flow to the next one */
     struct bind_kind kind[PRICE_KINDS_MAX + ENDS];
     size_t kind_count;
     bool is_rounded;          /* some flows count as of a kind with fewer bytes */
-    bool is_mixed;            /* some kind has a start */
-    double lack_ns;           /* of a flow that lacks a price: more than any iteration takes */
     struct load_start *start; /* by flow: of its kind */
-    /* Of the choice loaded last. */
-    struct load_flow *load;
-    struct load_part *part; /* of the choice priced last */
-    size_t unknown;         /* flows that nothing predicts: then nothing predicts the iteration */
-    size_t unpriced;        /* flows that are not in the time */
-    size_t lacking;         /* those of them that have a price on other GPUs */
-    struct load_flow unknown_one, unpriced_one; /* the first of them */
+    double lack_ns, most_bytes;
+    struct load_flow *load; /* of the choice loaded last */
+    /* of all choices that a search priced: how many, and the best that takes longer than the best
+     * of them by POLICY_SAME; INFINITY there is none */
+    size_t priced;
+    double best_ns, next_ns;
+    uint16_t *next; /* by berth; behind it the best */
 };
 
 /* The arrays and the snapshot outlive it. INVALID_PARAMETER when there are too many places,
@@ -82,64 +74,58 @@ enum berth_code plan_bind_price_new(const struct snapshot *snap,
                                     struct bind_price **ret, struct berth_err *err);
 void plan_bind_price_free(struct bind_price *price); /* NULL is fine */
 
-/* Whether some flows are between a GPU and the host. */
-bool plan_bind_price_has_host(const struct bind_price *price);
+/* Returns true when some flows have such an end. */
+bool plan_bind_price_has(const struct bind_price *price, enum bind_end end);
 
-/* Whether some flows could lack a price (may_lack), and others are between GPUs. */
-bool plan_bind_price_could_lack(const struct bind_price *price);
-
-/* Whether each task begins with the flow to the next one. */
-bool plan_bind_price_is_round(const struct bind_price *price);
-
-/* The mechanisms by which GPUs copy to each other, each pair by the faster: a bit for each enum
- * move_by. */
-unsigned plan_bind_price_takes(const struct bind_price *price);
-
-/* A flow of that kind: memory PRICE_NOWHERE is that of GPU from. */
+/* Returns a flow of that kind: memory PRICE_NOWHERE is that of GPU from. */
 struct load_flow plan_bind_price_flow(const struct bind_price *price, const struct bind_kind *kind,
                                       double bytes, size_t from, size_t to, uint16_t memory);
 
-/* Whether something predicts it. */
+/* Returns true when something predicts it. */
 bool plan_bind_price_knows(const struct bind_price *price, const struct load_flow *flow);
 
-/* Its start-up as choices are compared. */
-struct load_start plan_bind_price_start(const struct bind_price *price,
-                                        const struct bind_kind *kind, const struct load_flow *flow);
+/* Returns what stands for the time of a flow between two GPUs that nothing predicts: more than all
+ * others take, and more with the distance. */
+double plan_bind_price_lack_ns(const struct bind_price *price, const struct bind_kind *kind,
+                               size_t from, size_t to);
 
-/* Fills load: slot is an index of GPU by berth; memory by task, NULL: that of its first GPU. */
-void plan_bind_price_load(struct bind_price *price, const uint16_t *slot, const place_id *memory);
+/* Returns the sum of what stands for such flows of a choice. */
+double plan_bind_price_lacks_ns(const struct bind_price *price, const uint16_t *slot);
 
-/* The time by which choices are compared; of what was loaded last. */
-struct load_time plan_bind_price_compared(struct bind_price *price);
+/* Prices a choice for a search, with the memory next to its GPUs (context: the price). */
+struct search_cost plan_bind_price_search(void *context, const uint16_t *slot);
 
-/* The most by which that may exceed the predicted time. */
-double plan_bind_price_assumed_ns(const struct bind_price *price);
-
-struct bind_priced {
-    /* NAN: something is unknown; high_ns NAN: it is a lower bound. source: at best a similar pair
-     * where it is not explained or something is untried */
-    struct estimate step;
-    double compared_ns;
-    bool is_least;     /* a lower bound */
-    bool is_explained; /* cost/load.h */
-    size_t lacking;
-    size_t unstarted; /* flows of so few bytes that starting them counts, which nothing predicts */
-    double waits_ns;  /* of its upper end: tasks that wait for each other's calls */
-    size_t last;      /* the flow that ends last: index of part; valid as long as that */
+/* A choice of GPUs with its price: the record that explanations are made of. */
+struct bind_choice {
+    uint16_t *slot;         /* owned; by berth */
+    place_id *memory;       /* owned; by task */
+    struct load_flow *load; /* owned; by flow, bytes 0 where nothing predicts it */
+    struct load_part *part; /* owned; by flow */
+    /* NAN: nothing predicts any of it; high_ns NAN: it takes at least so long. source: at best a
+     * similar pair where runs contradict it, or something in it was not measured together */
+    struct estimate time;
+    enum source rates;    /* of the most doubtful rate of its transfers */
+    double compared_ns;   /* with the start-up that the kinds of its flows have */
+    size_t unpriced;      /* flows that are not in the time */
+    struct load_flow one; /* the first of these; an end may be PRICE_NOWHERE */
+    size_t unstarted;     /* flows of so few bytes that their unknown start-up matters */
+    bool is_nearest;      /* each task has the memory next to its first GPU */
+    bool is_explained;    /* no run contradicts it (cost/load.h) */
+    double waits_ns;      /* of high_ns: tasks that wait for each other's calls */
+    size_t last;          /* the flow that ends last */
     const struct load_resource *shared; /* slowed that one last; NULL nothing */
     struct load_untried untried;
 };
 
-struct bind_priced plan_bind_price_of(struct bind_price *price, const uint16_t *slot,
-                                      const place_id *memory);
+/* Makes one for that price, with slots and memory of 0. False when out of memory;
+ * plan_bind_choice_done in any case. */
+bool plan_bind_choice_init(struct bind_choice *choice, const struct bind_price *price);
+void plan_bind_choice_done(struct bind_choice *choice);
 
+/* Prices slot and memory; the record is valid as long as the price. */
+void plan_bind_price_of(struct bind_price *price, struct bind_choice *choice);
+
+/* Returns the task at each end of a flow; the second is BIND_NO_TASK for memory or a NIC. */
 #define BIND_NO_TASK SIZE_MAX
-
-/* One flow as priced last. */
-struct bind_ride {
-    size_t task, other;              /* other BIND_NO_TASK: memory, or another node */
-    bool is_behind;                  /* it queues behind another of the same two places */
-    const struct transfer *transfer; /* NULL it moves nothing, or nothing predicts it */
-};
-size_t plan_bind_price_ride_count(const struct bind_price *price);
-struct bind_ride plan_bind_price_ride(const struct bind_price *price, size_t index);
+size_t plan_bind_price_task(const struct bind_price *price, size_t flow);
+size_t plan_bind_price_peer(const struct bind_price *price, size_t flow);

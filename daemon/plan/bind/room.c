@@ -70,16 +70,3 @@ void plan_bind_room_done(struct bind_room *room)
     *room = (struct bind_room){0};
 }
 
-size_t plan_bind_room_over(const struct bind_room *room, const uint16_t *slot, size_t tasks,
-                           size_t each)
-{
-    size_t over = 0;
-    for (size_t t = 0; room->most != NULL && t < tasks; t++) {
-        uint16_t unit = room->unit[slot[t * each]];
-        size_t before = 0;
-        for (size_t other = 0; other < t; other++)
-            before += room->unit[slot[other * each]] == unit;
-        over += unit != SEARCH_ANYWHERE && before >= room->most[unit];
-    }
-    return over;
-}

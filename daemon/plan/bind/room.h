@@ -22,10 +22,6 @@ enum berth_code plan_bind_room_find(const struct bind_cores *cores, const place_
                                     struct berth_err *err);
 void plan_bind_room_done(struct bind_room *room);
 
-/* Counts the tasks with these slots (of gpu, by berth) beyond the room of their units. */
-size_t plan_bind_room_over(const struct bind_room *room, const uint16_t *slot, size_t tasks,
-                           size_t each);
-
 /* With which gpus memory is asked for. */
 struct bind_room_choice {
     const struct bind_gpus *gpus;

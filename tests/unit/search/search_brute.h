@@ -134,10 +134,8 @@ static inline struct node *random_node(uint64_t *seed, size_t slots, size_t task
         for (size_t j = 0; j < slots; j++)
             node->meet[i * slots + j] = i / 2 == j / 2 ? 2 : i / 4 == j / 4;
     }
-    for (size_t r = 0; r < RESOURCES; r++) {
-        node->sort[r] = kind_of_node == 0 ? random_next(seed) % 2 : 0;
-        node->start[r] = 0.25 * node->sort[r];
-    }
+    for (size_t r = 0; r < RESOURCES; r++)
+        node->start[r] = kind_of_node == 0 ? 0.25 * (double)(random_next(seed) % 2) : 0;
     for (size_t i = 0; i < slots; i++)
         arc_of(node, 2, i, i)->launch_ns =
             kind_of_node == 0 ? 0.125 * (double)(random_next(seed) % 3) : 0.125;

@@ -28,7 +28,6 @@ struct node {
     struct search_arc arc[KINDS * SLOTS * SLOTS];
     struct search_use use[KINDS * SLOTS * SLOTS * USES];
     struct search_flow flow[FLOWS];
-    uint16_t sort[RESOURCES];
     double start[RESOURCES];
     double far[SLOTS], apart[SLOTS * SLOTS], meet[SLOTS * SLOTS];
     size_t uses, priced;
@@ -70,7 +69,6 @@ static struct node *begin(size_t slots, size_t tasks, size_t each, size_t kinds)
                                             .kinds = kinds,
                                             .arc = node->arc,
                                             .use = node->use,
-                                            .sort = node->sort,
                                             .start_ns = node->start,
                                             .far = node->far,
                                             .apart = node->apart,

@@ -12,6 +12,7 @@ struct priced {
     struct traffic traffic;
     struct bind_price *price;
     place_id gpu[GPUS], numa[GPUS], nic[GPUS];
+    double apart[GPUS * GPUS];
     size_t gpus;
     struct bind_objective objective; /* of begin alone */
 };
@@ -35,7 +36,8 @@ static void begin_only(struct priced *priced, struct snapshot *snap,
                                          .gpu = priced->gpu,
                                          .memory = priced->numa,
                                          .nic = priced->nic,
-                                         .gpu_count = priced->gpus};
+                                         .gpu_count = priced->gpus,
+                                         .apart = priced->apart};
     assert_int_equal(plan_bind_price_new(snap, &request, &priced->price, &err), BERTH_OK);
 }
 
@@ -58,7 +60,7 @@ static double certain_ns(const struct priced *priced, const uint16_t *slot)
 {
     const struct bind_price *price = priced->price;
     const struct bind_objective *objective = &priced->objective;
-    size_t n = price->request.gpu_count, resources = plan_load_resource_count(price->table);
+    size_t n = price->request.gpu_count, resources = plan_load_resource_count(price->table) + 1;
     double *load_ns = calloc(resources + 1, sizeof *load_ns), most_ns = 0;
     assert_non_null(load_ns);
     for (size_t r = 0; r < resources; r++)
@@ -78,9 +80,8 @@ static double certain_ns(const struct priced *priced, const uint16_t *slot)
 
 static double price_ns(struct bind_price *price, const uint16_t *slot)
 {
-    plan_bind_price_load(price, slot, NULL);
-    assert_int_equal(price->unknown, 0);
-    return plan_bind_price_compared(price).step_ns;
+    assert_true(plan_bind_price_lacks_ns(price, slot) == 0);
+    return plan_bind_price_search(price, slot).time_ns;
 }
 
 static void shuffle(uint16_t *slot, size_t gpus, uint64_t *seed)
@@ -190,7 +191,7 @@ static void nor_where_tasks_share_a_gpu(void **state)
             struct priced priced;
             struct berth_err err = {0};
             uint16_t slot[TASKS];
-            double far[GPUS] = {0}, apart[GPUS * GPUS] = {0}, best_ns = INFINITY;
+            double far[GPUS] = {0}, best_ns = INFINITY;
             size_t tasks = gpus + 1 + random_next(&seed) % (TASKS - gpus),
                    count = 1 + random_next(&seed) % 24;
             for (size_t i = 0; i < count; i++) {
@@ -215,7 +216,7 @@ static void nor_where_tasks_share_a_gpu(void **state)
             if (tasks <= 6)
                 best_ns = least_of(&priced, slot, 0, (unsigned[GPUS]){0}, 2);
             done(&priced);
-            struct bind_objective_choice choice = {.far = far, .apart = apart};
+            struct bind_objective_choice choice = {.far = far};
             struct search_result found;
             begin_only(&priced, snap, &wanted, (enum load_by)(round % 3));
             assert_int_equal(plan_bind_objective_search(priced.price, &choice, slot, &found, &err),
@@ -236,8 +237,8 @@ static void assert_spread(struct snapshot *snap, const struct traffic_request *w
 {
     struct priced priced;
     uint16_t slot[GPUS];
-    double far[GPUS] = {0}, apart[GPUS * GPUS] = {0};
-    struct bind_objective_choice choice = {.far = far, .apart = apart};
+    double far[GPUS] = {0};
+    struct bind_objective_choice choice = {.far = far};
     struct search_result found;
     struct berth_err err = {0};
     begin(&priced, snap, wanted, LOAD_BEST);

@@ -15,6 +15,7 @@ static struct priced price_of(struct snapshot *snap, const struct traffic_reques
 {
     struct priced priced = {.snap = snap};
     struct berth_err err = {0};
+    static const double apart[64] = {0};
     place_id gpu[8], numa[8], nic[8];
     size_t count = 0;
     for (place_id g = graph_next(snap->graph, PLACE_GPU, 0); g != PLACE_NONE && count < 8;
@@ -31,7 +32,8 @@ static struct priced price_of(struct snapshot *snap, const struct traffic_reques
                                          .gpu = gpu,
                                          .memory = numa,
                                          .nic = nic,
-                                         .gpu_count = count};
+                                         .gpu_count = count,
+                                         .apart = apart};
     assert_int_equal(plan_bind_price_new(snap, &request, &priced.price, &err), BERTH_OK);
     priced.price->request.gpu = NULL; /* of this call only */
     return priced;
@@ -41,7 +43,7 @@ static struct priced price_of(struct snapshot *snap, const struct traffic_reques
 static unsigned turn_of(const struct priced *priced, const uint16_t *slot, int from, int to)
 {
     const struct bind_price *price = priced->price;
-    plan_bind_price_load(priced->price, slot, NULL);
+    plan_bind_price_search(priced->price, slot);
     for (size_t f = 0; f < price->flow_count; f++)
         if (price->flow[f].from == from && price->flow[f].to == to)
             return price->load[f].turn;
@@ -79,48 +81,32 @@ static void what_stays_on_one_gpu_is_not_launched(void **state)
     snapshot_unref(snap);
 }
 
-/* Gpus with links of their own to each other begin with the lowest task's, as nothing is said of an
- * order. */
-static void in_turn_only_where_copies_leave_by_one_port(void **state)
+static void a_task_begins_with_the_next_one(void **state)
 {
     (void)state;
-    static const char *const folders[] = {"tests/nodes/h200x4", "tests/nodes/gh200-quad"};
-    const struct traffic_request all = {.tasks = 4, .pattern = TRAFFIC_ALLTOALL, .bytes = 1 << 24},
-                                 grid = {.tasks = 4, .pattern = TRAFFIC_GRID2D, .bytes = 1 << 24};
+    struct discovery found = {0};
+    struct berth_err err = {0};
+    assert_int_equal(discover_folder("tests/nodes/h200x4", &found, &err), BERTH_OK);
+    struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
+    assert_true(snap != NULL && derive_costs(snap));
     const uint16_t slot[] = {0, 1, 2, 3};
-    for (int own = 0; own < 2; own++) {
-        struct discovery found = {0};
-        struct berth_err err = {0};
-        assert_int_equal(discover_folder(folders[own], &found, &err), BERTH_OK);
-        struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
-        assert_true(snap != NULL && derive_costs(snap));
-        const struct {
-            const struct traffic_request *traffic;
-            enum load_by by;
-            bool round;
-        } cases[] = {{&all, LOAD_COPY_ENGINE, own == 0},
-                     {&all, LOAD_KERNEL, false},
-                     {&grid, LOAD_COPY_ENGINE, false}};
-        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-            struct priced priced = price_of(snap, cases[c].traffic, cases[c].by);
-            assert_int_equal(plan_bind_price_is_round(priced.price), cases[c].round);
-            assert_int_equal(turn_of(&priced, slot, 1, 0), cases[c].round ? 2 : 0);
-            assert_int_equal(turn_of(&priced, slot, 1, 3), cases[c].round             ? 1
-                                                           : cases[c].traffic == &all ? 2
-                                                                                      : 1);
-            done(&priced);
-        }
-        snapshot_unref(snap);
-        graph_unref(found.graph);
-        sets_free(found.sets);
-    }
+    struct priced priced = price_of(
+        snap, &(struct traffic_request){.tasks = 4, .pattern = TRAFFIC_ALLTOALL, .bytes = 1 << 24},
+        LOAD_COPY_ENGINE);
+    for (int task = 0; task < 4; task++)
+        for (int next = 1; next < 4; next++)
+            assert_int_equal(turn_of(&priced, slot, task, (task + next) % 4), next - 1);
+    done(&priced);
+    snapshot_unref(snap);
+    graph_unref(found.graph);
+    sets_free(found.sets);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_stays_on_one_gpu_is_not_launched),
-        cmocka_unit_test(in_turn_only_where_copies_leave_by_one_port),
+        cmocka_unit_test(a_task_begins_with_the_next_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,8 @@ static void in_order_where_another_mechanism_elsewhere_is_hardly_faster(void **s
     assert_true(
         lines_with(&answer.reasons,
                    "gpus are given out in order: another choice is predicted to take 1.0 % less"));
-    assert_true(lines_with(&answer.reasons, "by kernel an iteration is predicted to take 2.48 ms"));
+    assert_true(lines_with(&answer.reasons,
+                           "by kernel an iteration of these gpus is predicted to take 2.48 ms"));
     plan_bind_done(&answer);
     /* Those alone are another matter. */
     answer = pair_of_tasks(snap, &allowed, LOAD_KERNEL);

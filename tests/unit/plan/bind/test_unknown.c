@@ -100,12 +100,6 @@ static void by_structure_who_exchanges_meets_and_who_copies_to_the_host_parts(vo
         bind(&f, (struct wanted){.tasks = 4, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MB}), 134);
     assert_int_equal(
         bind(&f, (struct wanted){.tasks = 3, .pattern = TRAFFIC_RING, .bytes = 64 * MB}), 12);
-    /* 0 and 3 */
-    assert_int_equal(bind(&f, (struct wanted){.tasks = 2,
-                                              .pattern = TRAFFIC_PAIRS,
-                                              .bytes = MB,
-                                              .host_bytes = 64 * MB}),
-                     3);
     assert_int_equal(bind(&f, (struct wanted){.tasks = 2,
                                               .pattern = TRAFFIC_PAIRS,
                                               .bytes = 64 * MB,
