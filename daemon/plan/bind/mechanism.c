@@ -74,7 +74,7 @@ static const struct transfer *explain_copies(const struct bind_traffic *traffic,
     size_t between = 0, with_host = 0;
     for (size_t f = 0; f < traffic->price->flow_count; f++) {
         const struct transfer *transfer = copy_of(traffic, graph, f, by);
-        bool is_peer = transfer != NULL && transfer_is_peer(graph, transfer);
+        bool is_peer = transfer != NULL && transfer_is_peer(transfer);
         between += is_peer;
         with_host += transfer != NULL && !is_peer;
         first = first == NULL && is_peer ? transfer : first;
@@ -95,7 +95,7 @@ static void explain_pairs(const struct bind_traffic *traffic, const struct graph
     char pair[REASON_SUBJECT_SIZE];
     for (size_t f = 0; f < traffic->price->flow_count && is_mixed; f++) {
         const struct transfer *transfer = copy_of(traffic, graph, f, MECHANISM_KERNEL);
-        if (transfer == NULL || !transfer_is_peer(graph, transfer))
+        if (transfer == NULL || !transfer_is_peer(transfer))
             continue;
         snprintf(pair, sizeof pair, "%.20s to %.20s", graph_place(graph, transfer->from)->name,
                  graph_place(graph, transfer->to)->name);
@@ -168,7 +168,7 @@ static void warn_of_engines(const struct bind_traffic *traffic, const struct sna
             const struct transfer *a = copy_of(traffic, snap->graph, f, MECHANISM_COPY_ENGINE),
                                   *b = copy_of(traffic, snap->graph, other, MECHANISM_COPY_ENGINE);
             if (a == NULL || b == NULL || a->driver != b->driver || a->to == b->to ||
-                !transfer_is_peer(snap->graph, a) || !transfer_is_peer(snap->graph, b) ||
+                !transfer_is_peer(a) || !transfer_is_peer(b) ||
                 limits_meet(snap->derived.limits, (struct limits_ends){a->from, a->to},
                             (struct limits_ends){b->from, b->to}))
                 continue;

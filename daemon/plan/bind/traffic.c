@@ -293,12 +293,12 @@ static enum berth_code try_mechanism(struct work *work, enum load_by by, struct 
 
 /* One mechanism for all as is: the one by which the chosen gpus copy to each other; LOAD_BEST both.
  */
-static enum load_by mechanism_of(const struct bind_traffic *traffic, const struct graph *graph)
+static enum load_by mechanism_of(const struct bind_traffic *traffic)
 {
     bool has[MECHANISMS] = {false};
     for (size_t f = 0; f < traffic->price->flow_count; f++) {
         const struct transfer *transfer = traffic->ours.part[f].transfer;
-        if (transfer != NULL && transfer_is_peer(graph, transfer))
+        if (transfer != NULL && transfer_is_peer(transfer))
             has[transfer->by] = true;
     }
     return has[MECHANISM_COPY_ENGINE] == has[MECHANISM_KERNEL] ? LOAD_BEST
@@ -345,7 +345,7 @@ static enum berth_code weigh(struct work *work, struct berth_err *err)
         code = find_roomy(work, cores, err);
     bool is_open = work->request->by == LOAD_BEST && plan_bind_price_has(traffic->price, END_GPU);
     if (is_open)
-        traffic->by = mechanism_of(traffic, work->snap->graph);
+        traffic->by = mechanism_of(traffic);
     enum load_by own = traffic->by;
     traffic->how[own] = traffic->ours.time;
     for (int by = LOAD_COPY_ENGINE; by <= LOAD_KERNEL && is_open && code == BERTH_OK; by++)
