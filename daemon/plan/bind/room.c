@@ -69,4 +69,3 @@ void plan_bind_room_done(struct bind_room *room)
     free(room->most);
     *room = (struct bind_room){0};
 }
-

@@ -240,10 +240,10 @@ static enum berth_code find_roomy(struct work *work, int64_t cores, struct berth
     struct bind_room room = {.unit = NULL};
     struct bind_choice roomy;
     struct search_result found;
-    enum berth_code code = plan_bind_choice_init(&roomy, traffic->price)
-                               ? plan_bind_room_find(work->cores, traffic->numa, work->gpus->count,
-                                                     cores, &room, err)
-                               : no_memory(err);
+    enum berth_code code =
+        plan_bind_choice_init(&roomy, traffic->price)
+            ? plan_bind_room_find(work->cores, traffic->numa, work->gpus->count, cores, &room, err)
+            : no_memory(err);
     if (code == BERTH_OK)
         code = search(work, &room, &roomy, &found, err);
     if (code == BERTH_OK)
