@@ -302,11 +302,13 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
         code = find_gpus(work, err);
     if (code != BERTH_OK)
         return code;
-    int64_t cores = (int64_t)work->cores.count;
-    if (request->tasks > cores)
-        return err_not_enough(err, "cores", request->tasks, cores,
-                              "%" PRId64 " tasks need a core each; %" PRId64 " are allowed",
-                              request->tasks, cores);
+    int64_t cores = (int64_t)work->cores.count, tasks = request->tasks,
+            each = request->cores_per_task > 0 ? request->cores_per_task : 1;
+    if (each > cores / tasks)
+        return err_not_enough(err, "cores", each > INT64_MAX / tasks ? INT64_MAX : each * tasks,
+                              cores,
+                              "%" PRId64 " task%s of %" PRId64 " core%s: %" PRId64 " are allowed",
+                              tasks, tasks == 1 ? "" : "s", each, each == 1 ? "" : "s", cores);
     if (!request->allowed->given)
         reasons_add(&answer->warnings, REASON_ALLOWED_UNSTATED, NO_SUBJECTS, NO_NUMBERS);
     answer->task_count = (size_t)request->tasks;

@@ -7,10 +7,10 @@
  */
 #include "plan/bind/core_allocator.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "node/locality.h"
 #include "plan/bind/memory.h"
@@ -33,7 +33,6 @@ static const struct {
 struct part {
     size_t task;
     size_t home; /* a group of the unit that has room for its family; NOWHERE not placed yet */
-    enum core_level level;
     unsigned near_cores, missing, family_missing; /* family: of its lowest task */
 };
 
@@ -43,11 +42,11 @@ struct work {
     const struct core_request *request;
     struct bind_task *task;
     struct part *part;
-    double *far;        /* by task and group */
-    double *nearest;    /* by task: the least of groups that may be used */
-    unsigned *free;     /* by group */
-    unsigned *reserved; /* by group: of its package, for tasks at home there */
-    bool *is_taken;     /* by core */
+    double *far;     /* by task and group */
+    double *nearest; /* by task: the least of groups that may be used */
+    unsigned *free;  /* by group */
+    unsigned *users; /* by group: the tasks that it is near */
+    bool *is_taken;  /* by core */
 };
 
 static double far_of(const struct work *work, size_t task, size_t group)
@@ -70,7 +69,7 @@ static unsigned free_in(const struct work *work, size_t group, enum core_level l
     unsigned count = 0;
     for (size_t g = 0; g < work->cores->group_count; g++)
         count += in_one(work, g, group, level) ? work->free[g] : 0;
-    return level >= LEVEL_PACKAGE ? count - work->reserved[group] : count;
+    return count;
 }
 
 static bool is_beside(const struct work *work, size_t task, size_t group, enum core_level level)
@@ -83,7 +82,7 @@ static bool is_beside(const struct work *work, size_t task, size_t group, enum c
 }
 
 /* How good a group is: less is better, the first difference decides. */
-#define TERMS 7
+#define TERMS 8
 struct cost {
     double term[TERMS];
 };
@@ -118,6 +117,7 @@ static struct cost cost_of(const struct work *work, const struct part *part, siz
          is_placed ? locality_distance(work->snap, groups[part->home].place, groups[group].place)
                    : 0,
          numa != NULL && groups[group].numa != numa[part->task],
+         is_near(work, part->task, group) ? 0 : work->users[group],
          room_cost(work, part, group, LEVEL_PACKAGE), room_cost(work, part, group, LEVEL_NUMA),
          room_cost(work, part, group, LEVEL_L3)}};
 }
@@ -145,11 +145,11 @@ static size_t cheapest(const struct work *work, const struct part *part, size_t 
     return best;
 }
 
-/* Takes what a task misses, or all there is, from the unit around a group. */
-static void take_within(struct work *work, struct part *part, size_t start, enum core_level level)
+/* Takes what a task misses from the unit around its home. */
+static void take_within(struct work *work, struct part *part, enum core_level level)
 {
-    for (size_t g = cheapest(work, part, start, level, level); g != NOWHERE && part->missing > 0;
-         g = cheapest(work, part, start, level, level))
+    while (part->missing > 0) {
+        size_t g = cheapest(work, part, part->home, level, level);
         for (size_t i = 0; i < work->cores->count && part->missing > 0; i++) {
             if (work->cores->core[i].group != g || work->is_taken[i])
                 continue;
@@ -158,6 +158,7 @@ static void take_within(struct work *work, struct part *part, size_t start, enum
             work->free[g]--;
             part->missing--;
         }
+    }
 }
 
 static size_t family_of(const struct work *work, const struct part *part)
@@ -165,8 +166,7 @@ static size_t family_of(const struct work *work, const struct part *part)
     return work->request->family != NULL ? work->request->family[part->task] : part->task;
 }
 
-/* Places a family in one unit if one has room. Tasks with GPUs take the cores of one NUMA node
- * there; what they miss then is reserved, so that they take further NUMA nodes in turn. */
+/* Places a family in one unit if one has room. */
 static void place(struct work *work, const struct part *family, size_t step)
 {
     enum core_level level = steps[step].within;
@@ -176,27 +176,7 @@ static void place(struct work *work, const struct part *family, size_t step)
         if (family_of(work, part) != family->task)
             continue;
         part->home = home;
-        part->level = level;
-        take_within(work, part, home,
-                    level > LEVEL_NUMA && work->request->gpus_per_task > 0 ? LEVEL_NUMA : level);
-        for (size_t g = 0; level == LEVEL_PACKAGE && g < work->cores->group_count; g++)
-            work->reserved[g] += in_one(work, g, home, level) ? part->missing : 0;
-    }
-}
-
-/* Gives each task of these units the cores of one NUMA node a round. */
-static void take_in_turns(struct work *work, enum core_level level)
-{
-    bool is_missing = true;
-    while (is_missing) {
-        is_missing = false;
-        for (size_t i = 0; i < work->request->tasks; i++) {
-            struct part *part = &work->part[i];
-            if (part->missing == 0 || part->level != level)
-                continue;
-            take_within(work, part, cheapest(work, part, part->home, level, level), LEVEL_NUMA);
-            is_missing = is_missing || part->missing > 0;
-        }
+        take_within(work, part, level);
     }
 }
 
@@ -208,31 +188,31 @@ static int compare_parts(const void *a, const void *b)
     return (x->task > y->task) - (x->task < y->task);
 }
 
-static void place_in_order(struct work *work, size_t each)
-{
-    for (size_t i = 0; i < each * work->request->tasks; i++)
-        cpuset_or(&work->task[i / each].cpus, &work->cores->core[i].use);
-}
-
 static void place_all(struct work *work, unsigned each)
 {
-    size_t tasks = work->request->tasks;
-    for (size_t t = 0; t < tasks; t++) {
-        work->part[t].home = NOWHERE;
-        work->part[t].missing = each;
-        work->part[family_of(work, &work->part[t])].family_missing += each;
-        for (size_t g = 0; g < work->cores->group_count; g++)
+    const struct core_request *request = work->request;
+    size_t groups = work->cores->group_count;
+    memset(work->is_taken, 0, work->cores->count * sizeof *work->is_taken);
+    memset(work->users, 0, groups * sizeof *work->users);
+    for (size_t g = 0; g < groups; g++)
+        work->free[g] = work->cores->group[g].cores;
+    for (size_t t = 0; t < request->tasks; t++) {
+        work->part[t] = (struct part){.task = t, .home = NOWHERE, .missing = each};
+        work->task[t].cpus = (struct cpuset){0};
+        for (size_t g = 0; g < groups; g++) {
             work->part[t].near_cores += is_near(work, t, g) ? work->cores->group[g].cores : 0;
+            work->users[g] += is_near(work, t, g);
+        }
+        for (size_t i = t * each; request->in_order && i < (t + 1) * each; i++)
+            cpuset_or(&work->task[t].cpus, &work->cores->core[i].use);
     }
-    qsort(work->part, tasks, sizeof *work->part, compare_parts);
-    for (size_t step = 0; step < sizeof steps / sizeof steps[0]; step++) {
-        if (steps[step].within == LEVEL_MACHINE)
-            take_in_turns(work, LEVEL_PACKAGE);
-        for (size_t i = 0; i < tasks; i++)
+    for (size_t t = 0; t < request->tasks; t++)
+        work->part[request->family != NULL ? request->family[t] : t].family_missing += each;
+    qsort(work->part, request->tasks, sizeof *work->part, compare_parts);
+    for (size_t step = 0; !request->in_order && step < sizeof steps / sizeof steps[0]; step++)
+        for (size_t i = 0; i < request->tasks; i++)
             if (work->part[i].home == NOWHERE && work->part[i].family_missing > 0)
                 place(work, &work->part[i], step);
-    }
-    take_in_turns(work, LEVEL_MACHINE);
 }
 
 /* ---- how many cores ---- */
@@ -250,67 +230,48 @@ static void add_about(struct reasons *reasons, enum reason_code code, size_t tas
     reasons_add_about(reasons, code, plan_bind_task_name(task, name), numbers);
 }
 
-/* Counts the tasks of so many cores that fit, each within one NUMA node. */
-static size_t fitting(const struct bind_cores *cores, int64_t each)
+/* Whether each task has only cores near its GPUs, or, without GPUs, of one NUMA node. */
+static bool are_together(const struct work *work)
 {
-    size_t tasks = 0;
-    for (size_t g = 0; g < cores->group_count; g++) {
-        size_t first = 0;
-        while (cores->group[first].unit[LEVEL_NUMA] != cores->group[g].unit[LEVEL_NUMA])
-            first++;
-        tasks += first == g ? plan_bind_cores_in(cores, g, LEVEL_NUMA) / (size_t)each : 0;
-    }
-    return tasks;
-}
-
-/* Returns an even share, or a few cores less where every task then fits into one NUMA node. */
-static int64_t share_evenly(const struct work *work, struct bind_answer *answer)
-{
-    int64_t even = (int64_t)(work->cores->count / work->request->tasks), each = even;
-    while ((double)each >= (double)even * LEAST_SHARE &&
-           fitting(work->cores, each) < work->request->tasks)
-        each--;
-    if (each == even || (double)each < (double)even * LEAST_SHARE)
-        return even;
-    reasons_add(&answer->warnings, REASON_CORES_IN_ONE_NUMA, NO_SUBJECTS,
-                NUMBERS((double)each, (double)even));
-    return each;
-}
-
-/* Whether all groups near a task are near another. */
-static bool is_within(const struct work *work, size_t task, size_t other)
-{
-    for (size_t g = 0; g < work->cores->group_count; g++)
-        if (is_near(work, task, g) && !is_near(work, other, g))
-            return false;
+    const struct bind_group *group = work->cores->group;
+    for (size_t t = 0; t < work->request->tasks; t++)
+        for (size_t i = 0, first = NOWHERE; i < work->cores->count; i++) {
+            size_t g = work->cores->core[i].group;
+            if (!cpuset_intersects(&work->cores->core[i].use, &work->task[t].cpus))
+                continue;
+            first = first == NOWHERE ? g : first;
+            if (work->request->gpus_per_task > 0 ? !is_near(work, t, g)
+                                                 : group[g].numa != group[first].numa)
+                return false;
+        }
     return true;
 }
 
-/* Returns the cores near a task for each of the tasks that have no others near. */
-static int64_t share_near(const struct work *work, size_t task)
+/* Places tasks with as many cores for each as all find next to their GPUs, at least one. Without
+ * GPUs: with an even share, or a few less where each task then fits into one NUMA node. */
+static int64_t place_default(struct work *work, struct bind_answer *answer)
 {
-    int64_t cores = 0, tasks = 1;
-    for (size_t g = 0; g < work->cores->group_count; g++)
-        cores += is_near(work, task, g) ? work->cores->group[g].cores : 0;
-    for (size_t t = 0; t < work->request->tasks; t++)
-        tasks += t != task && is_within(work, t, task);
-    return cores / tasks;
-}
-
-/* As many for every task as all find next to their GPUs. Where near groups are nested or apart, as
- * in a tree, the scarcest set decides (P. Hall's theorem). */
-static int64_t share_scarcest(const struct work *work, struct bind_answer *answer)
-{
-    int64_t even = (int64_t)(work->cores->count / work->request->tasks), each = even, most = 0;
-    for (size_t t = 0; t < work->request->tasks; t++) {
-        int64_t share = share_near(work, t);
-        each = share < each ? share : each;
-        most = share > most ? share : most;
+    bool has_gpus = work->request->gpus_per_task > 0;
+    int64_t even = (int64_t)(work->cores->count / work->request->tasks), each = even,
+            least = has_gpus ? 1 : (int64_t)ceil((double)even * LEAST_SHARE);
+    place_all(work, (unsigned)each);
+    const struct part *scarcest = work->part, *last = work->part + work->request->tasks - 1;
+    if (has_gpus && scarcest->near_cores < each)
+        each = scarcest->near_cores + 1;
+    while (each > least && !are_together(work))
+        place_all(work, (unsigned)--each);
+    if (!has_gpus && each < even && !are_together(work)) {
+        each = even;
+        place_all(work, (unsigned)each);
     }
-    each = each > 0 ? each : 1;
-    for (size_t t = 0; each < even && t < work->request->tasks; t++)
-        if (most > each && share_near(work, t) <= each)
-            add_about(&answer->warnings, REASON_CORES_SCARCE, t, NUMBERS((double)each));
+    if (!has_gpus && each < even)
+        reasons_add(&answer->warnings, REASON_CORES_IN_ONE_NUMA, NO_SUBJECTS,
+                    NUMBERS((double)each, (double)even));
+    for (size_t i = 0; has_gpus && each < even && scarcest->near_cores < last->near_cores &&
+                       work->part[i].near_cores == scarcest->near_cores;
+         i++)
+        add_about(&answer->warnings, REASON_CORES_SCARCE, work->part[i].task,
+                  NUMBERS((double)each));
     return each;
 }
 
@@ -385,31 +346,12 @@ static enum berth_code allocate(struct work *work, struct bind_answer *answer,
                                 struct berth_err *err)
 {
     const struct core_request *request = work->request;
-    int64_t available = (int64_t)work->cores->count, tasks = (int64_t)request->tasks,
-            each = request->cores_per_task;
     if (!find_near(work, &answer->evidence))
         return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
-    if (each == 0)
-        each =
-            request->gpus_per_task > 0 ? share_scarcest(work, answer) : share_evenly(work, answer);
-    if (each > available / tasks)
-        return err_not_enough(err, "cores", each > INT64_MAX / tasks ? INT64_MAX : each * tasks,
-                              available,
-                              "%" PRId64 " task%s of %" PRId64 " core%s %s not fit on the %" PRId64
-                              " that %s allowed",
-                              tasks, tasks == 1 ? "" : "s", each, each == 1 ? "" : "s",
-                              tasks == 1 ? "does" : "do", available, available == 1 ? "is" : "are");
-    answer->cores_per_task = each;
-    for (size_t g = 0; g < work->cores->group_count; g++)
-        work->free[g] = work->cores->group[g].cores;
-    for (size_t t = 0; t < request->tasks; t++) {
-        work->part[t].task = t;
-        work->task[t].cpus = (struct cpuset){0};
-    }
-    if (request->in_order)
-        place_in_order(work, (size_t)each);
-    else
-        place_all(work, (unsigned)each);
+    if (request->cores_per_task > 0)
+        place_all(work, (unsigned)request->cores_per_task);
+    answer->cores_per_task =
+        request->cores_per_task > 0 ? request->cores_per_task : place_default(work, answer);
     for (size_t t = 0; request->gpus_per_task > 0 && t < request->tasks; t++)
         explain_away(work, t, answer);
     enum berth_code code = give_memory(work, &answer->evidence, err);
@@ -436,7 +378,7 @@ enum berth_code plan_bind_allocate(const struct snapshot *snap, const struct bin
         code = err_set(err, BERTH_NO_MEMORY, "no memory for tasks");
     } else {
         work.nearest = work.far + tasks * groups;
-        work.reserved = work.free + groups;
+        work.users = work.free + groups;
         code = allocate(&work, answer, err);
     }
     free(work.part);

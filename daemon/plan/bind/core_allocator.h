@@ -23,8 +23,8 @@ struct core_request {
 };
 
 /* Fills cpus and memory of the answer's tasks, which have their GPUs, and cores_per_task; without
- * GPUs and families in the order of cores. Adds evidence, reasons and warnings. Fails with
- * NOT_ENOUGH cores or NO_MEMORY. */
+ * GPUs and families in the order of cores. Adds evidence, reasons and warnings. There are enough
+ * cores. NO_MEMORY. */
 enum berth_code plan_bind_allocate(const struct snapshot *snap, const struct bind_cores *cores,
                                    const struct core_request *request, struct bind_answer *answer,
                                    struct berth_err *err);

@@ -54,11 +54,25 @@ static void find_near(const struct snapshot *snap, const struct bind_cores *core
     free(far);
 }
 
+/* Whether tasks have only cores of flagged groups. */
+static bool are_near(const struct bind_cores *cores, const struct bind_task *task, size_t tasks,
+                     const bool *near)
+{
+    for (size_t t = 0; t < tasks; t++)
+        for (size_t i = 0; i < cores->count; i++)
+            if (cpuset_intersects(&cores->core[i].use, &task[t].cpus) &&
+                !near[t * cores->group_count + cores->core[i].group])
+                return false;
+    return true;
+}
+
+/* With one core more some task has a farther one. In 19 of 20 random nodes there is no better
+ * allocation, either. */
 static void as_many_cores_as_all_tasks_find(void **state)
 {
     (void)state;
     uint64_t seed = 5;
-    unsigned unequal = 0;
+    unsigned unequal = 0, is_most = 0;
     for (int round = 0; round < 500; round++) {
         enum { TASKS = 5 };
         struct snapshot *snap = nodes_snapshot(random_node(&seed, TASKS), NULL);
@@ -83,16 +97,22 @@ static void as_many_cores_as_all_tasks_find(void **state)
         assert_int_equal(plan_bind_allocate(snap, &cores, &request, &found, &err), BERTH_OK);
         int64_t each = found.cores_per_task;
         assert_true(each == 1 || fits(&cores, TASKS, near, each));
-        assert_false(fits(&cores, TASKS, near, each + 1));
+        is_most += !fits(&cores, TASKS, near, each + 1);
+        assert_true(each == 1 || are_near(&cores, found.task, TASKS, near));
         size_t short_tasks = subjects_of(&found.warnings, REASON_CORES_SCARCE);
         assert_true(short_tasks < TASKS);
         unequal += short_tasks > 0;
+        request.cores_per_task = each + 1;
+        if ((size_t)request.cores_per_task * TASKS <= cores.count) {
+            assert_int_equal(plan_bind_allocate(snap, &cores, &request, &found, &err), BERTH_OK);
+            assert_false(are_near(&cores, found.task, TASKS, near));
+        }
         plan_bind_done(&found);
         free(near);
         plan_bind_cores_done(&cores);
         snapshot_unref(snap);
     }
-    assert_true(unequal > 100);
+    assert_true(unequal > 100 && is_most > 470);
 }
 
 /* Two tasks of 12 cores on a package of two NUMA nodes, each next to one: each has its own whole,
