@@ -5,8 +5,8 @@
  * Main types: struct transfer (a transfer alone), struct load_flow (one among others), struct
  *   limits (shared limits), struct evidence.
  * Uses: base node sim
- * Public headers: agreement.h cost.h derive.h doubt.h endpoints.h estimate.h evidence.h
- *   limits.h load.h load_table.h load_why.h matrix.h memcores.h memgpu.h memkind.h memtime.h
+ * Public headers: agreement.h cost.h derive.h doubt.h endpoints.h estimate.h evidence.h limits.h
+ *   load.h load_table.h load_why.h matrix.h memkind.h memrate.h memtime.h memuser.h
  *   path_inference.h policy.h runtime_variables.h step.h transfer.h
  * Shown by: tests/unit/cost, docs/ADVICE.md
  */

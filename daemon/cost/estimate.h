@@ -5,6 +5,7 @@
 #pragma once
 #include <math.h>
 
+#include "node/reasons.h"
 #include "node/values.h"
 
 /* Sources in ascending doubt. An estimate made of several parts has the source of the most doubtful
@@ -42,6 +43,7 @@ struct estimate {
     enum source source;
     unsigned lacks;            /* bits of enum estimate_lack */
     const struct value *value; /* the number that decides, of the snapshot; NULL none */
+    enum reason_code why;      /* the doubt about the most doubtful part; 0 none */
 };
 
 static inline struct estimate estimate_of(double time_ns, double low_ns, double high_ns)
@@ -49,14 +51,37 @@ static inline struct estimate estimate_of(double time_ns, double low_ns, double 
     return (struct estimate){.time_ns = time_ns, .low_ns = low_ns, .high_ns = high_ns};
 }
 
+/* Returns it with a doubt, and a source that is at least so doubtful. */
+static inline struct estimate estimate_doubted(struct estimate estimate, enum source source,
+                                               enum reason_code why)
+{
+    estimate.why =
+        why != 0 && (source >= estimate.source || estimate.why == 0) ? why : estimate.why;
+    estimate.source = estimate_worse(estimate.source, source);
+    return estimate;
+}
+
 /* Returns the sum of parts that follow each other. Deviations of a sum are added: what is off in
  * one measurement may be off in all. */
 static inline struct estimate estimate_sum(struct estimate a, struct estimate b)
 {
-    return (struct estimate){.time_ns = a.time_ns + b.time_ns,
-                             .low_ns = a.low_ns + b.low_ns,
-                             .high_ns = a.high_ns + b.high_ns,
-                             .source = estimate_worse(a.source, b.source),
-                             .lacks = a.lacks | b.lacks,
-                             .value = a.time_ns >= b.time_ns ? a.value : b.value};
+    struct estimate sum = {.time_ns = a.time_ns + b.time_ns,
+                           .low_ns = a.low_ns + b.low_ns,
+                           .high_ns = a.high_ns + b.high_ns,
+                           .source = a.source,
+                           .lacks = a.lacks | b.lacks,
+                           .value = a.time_ns >= b.time_ns ? a.value : b.value,
+                           .why = a.why};
+    return estimate_doubted(sum, b.source, b.why);
+}
+
+/* Returns one more repetition of it. By numbers that are nominal, or a lower bound, it takes at
+ * least so long. */
+static inline struct estimate estimate_at_least(struct estimate estimate)
+{
+    if (estimate.source >= SOURCE_NOMINAL) {
+        estimate.low_ns = estimate.time_ns;
+        estimate.high_ns = NAN;
+    }
+    return estimate;
 }

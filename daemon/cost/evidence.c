@@ -5,24 +5,28 @@
 
 #include "cost/policy.h"
 
+static bool has_room(struct evidence *evidence)
+{
+    size_t room = evidence->room == 0 ? 16 : 2 * evidence->room;
+    if (evidence->count < evidence->room)
+        return true;
+    const struct value **item = realloc(evidence->item, room * sizeof *item);
+    evidence->item = item != NULL ? item : evidence->item;
+    const struct set **set = item != NULL ? realloc(evidence->set, room * sizeof *set) : NULL;
+    evidence->set = set != NULL ? set : evidence->set;
+    evidence->room = set != NULL ? room : evidence->room;
+    evidence->no_memory |= set == NULL;
+    return set != NULL;
+}
+
 static bool add_fact(struct evidence *evidence, size_t start, const struct value *value,
                      const struct set *set)
 {
     for (size_t i = start; i < evidence->count; i++)
         if (evidence->item[i] == value && evidence->set[i] == set)
             return true;
-    if (evidence->count == evidence->room) {
-        size_t room = evidence->room == 0 ? 16 : 2 * evidence->room;
-        const struct value **item = realloc(evidence->item, room * sizeof *item);
-        if (item == NULL)
-            return false;
-        evidence->item = item;
-        const struct set **sets = realloc(evidence->set, room * sizeof *sets);
-        if (sets == NULL)
-            return false;
-        evidence->set = sets;
-        evidence->room = room;
-    }
+    if (!has_room(evidence))
+        return false;
     evidence->item[evidence->count] = value;
     evidence->set[evidence->count++] = set;
     return true;
@@ -53,6 +57,7 @@ bool evidence_add_stated(struct evidence *evidence, size_t start, enum metric me
     if (stated != NULL)
         return evidence_add(evidence, start, &stated->value);
     stated = malloc(sizeof *stated);
+    evidence->no_memory |= stated == NULL;
     if (stated == NULL)
         return false;
     /* Axes of number 0 are none: all defaults. */

@@ -10,6 +10,7 @@ struct evidence {
     const struct value **item; /* NULL: it is set */
     const struct set **set;    /* beside item */
     size_t count, room;
+    bool no_memory;                 /* one could not be added */
     struct evidence_stated *stated; /* private: items that are no values of the snapshot */
 };
 

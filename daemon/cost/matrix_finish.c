@@ -165,8 +165,8 @@ static struct classes_item both_item(const struct matrix_item *item, uint32_t so
     double half = spread_cell((both->high - both->low) / 2, both->n);
     if (drift != NULL && drift->rates > 0)
         half = hypot(half, spread_one(0, drift->rate, drift->rates, 1) * both->value);
-    struct estimate rate = {both->value, both->value - half, both->value + half, SOURCE_MEASURED, 0,
-                            both};
+    struct estimate rate = {
+        both->value, both->value - half, both->value + half, SOURCE_MEASURED, 0, both, 0};
     struct classes_item its = {.sort = sort};
     for (size_t k = 0; k < CLASSES_SIZES; k++)
         set_size(&its, k, &rate, false);

@@ -1,65 +1,37 @@
 /**
- * The time of accesses to memory: how long, how far off one more repetition may be, the source of
- * the numbers, and the doubts about them.
+ * How long a user takes for so many bytes in a memory of some kind: streams and random accesses,
+ * the first touch and pinning, and the way back of managed memory.
  *
- * Parts that follow each other add up: deviations of single repetitions as squares, the most
- * doubtful source, all doubts. Pure; any thread.
+ * An estimate of one more repetition. Its code is the doubt about the most doubtful part. Pure; any
+ * thread.
  */
 #pragma once
-#include "cost/estimate.h"
-#include "cost/evidence.h"
-#include "cost/transfer.h"
-#include "node/reasons.h"
+#include "cost/memrate.h"
 
-/* A set of doubts about a time: the codes of reasons from SIMILAR_ACCESS to TOUCHED_BY_ONE_THREAD.
- */
-typedef unsigned memtime_doubts;
-#define MEMTIME_DOUBT(code) (1u << ((code)-REASON_SIMILAR_ACCESS))
+#define MEMTIME_LINE_BYTES 64 /* of one random access */
 
 /* Shorter times that lack the start of a kernel, or one access, say nothing. */
 #define MEMTIME_SHORT_NS 1000
 
-struct memtime {
-    double time_ns; /* NAN: nothing known predicts it */
-    /* the squares of how much less and more one more repetition may take; NAN unknown */
-    double below, above;
-    enum source source;
-    memtime_doubts doubts;
-};
+/* Returns the time of reading and then writing that many bytes, but not less than one access takes.
+ * A GPU reads and writes each once around the buffer and again, and starts a kernel each time;
+ * memory that it touches first costs the measured first touch, once around. NAN when nothing is
+ * known. */
+struct estimate memtime_stream(const struct memrate_access *access, double read_bytes,
+                               double write_bytes);
 
-/* Nothing is known. */
-struct memtime memtime_unknown(void);
+/* Returns the time of random accesses to that many bytes. Of cores each does one after the other:
+ * an upper bound, because how many are in flight was not measured. Of a GPU as many are in flight
+ * as the stream of its own memory needs (Little's law): no interval. As a stream where no latency
+ * is known. */
+struct estimate memtime_random(const struct memrate_access *access, double read_bytes,
+                               double write_bytes);
 
-/* By a figure without an interval. */
-struct memtime memtime_bare(double time_ns, enum source source);
+/* Returns the time until memory is there: the host's is touched, or pinned, once. 0 of a GPU's own.
+ * Pinning touches pages, too, but is measured faster than one thread touches them: where cores
+ * alone use the buffer (by_cores) it counts as that, because they share the touching. */
+struct estimate memtime_setup(const struct memrate_access *access, bool by_cores);
 
-/* A time whose interval follows from one cell's median of n repetitions (0: not known), which lies
- * between low_ns and high_ns: once, or the mean of rounds repetitions. peers: the deviation of such
- * cells (spread_cell_among). */
-struct memtime memtime_of(double time_ns, double low_ns, double high_ns, uint32_t n, double peers,
-                          double rounds);
-
-/* By the relative half width of the interval of one more repetition. */
-struct memtime memtime_within(double time_ns, double spread);
-
-struct memtime memtime_sum(struct memtime a, struct memtime b);
-
-/* The same with one more doubt, and a source that is at least so doubtful. */
-struct memtime memtime_doubted(struct memtime time, enum reason_code doubt, enum source source);
-
-/* Of one more repetition. By numbers that are nominal, or a lower bound, it takes at least so long:
- * low_ns is time_ns, high_ns NAN. */
-struct estimate memtime_estimate(const struct memtime *time);
-
-/* Adds a warning for each doubt about a memory of that name. */
-void memtime_warn(memtime_doubts doubts, const char *memory, struct reasons *warnings);
-
-/* Collects the values that a time rests on, from start on. */
-struct memtime_basis {
-    struct evidence *evidence;
-    size_t start;
-    bool no_memory; /* one could not be added */
-};
-
-void memtime_cite(struct memtime_basis *basis, const struct value *value);
-void memtime_cite_transfer(struct memtime_basis *basis, const struct transfer *transfer);
+/* Returns the time until that many bytes of managed memory that moved to the GPU are back with the
+ * cores that touch them. */
+struct estimate memtime_return(const struct memrate_access *access, double bytes);

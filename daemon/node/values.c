@@ -254,6 +254,11 @@ void values_finish(struct values *values)
         }
         values->count = kept;
     }
+    for (size_t metric = METRIC_COUNT, i = values->count; metric <= METRIC_COUNT; metric--) {
+        while (i > 0 && (size_t)values->item[i - 1].metric >= metric)
+            i--;
+        values->first[metric] = i;
+    }
     free(values->pool->order);
     values->pool->order = NULL;
     values->pool->item_room = values->count;
@@ -281,7 +286,7 @@ static int compare_keys(const struct value *a, const struct value *b)
 
 static size_t lower_bound(const struct values *values, const struct value *key)
 {
-    size_t low = 0, high = values->count;
+    size_t low = values->first[key->metric], high = values->first[key->metric + 1];
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct value *v = &values->item[middle];
@@ -297,7 +302,7 @@ const struct value *values_find(const struct values *values, enum metric metric,
                                 place_id to, const char *axes)
 {
     struct value key = {.metric = metric, .from = from, .to = to};
-    size_t low = 0, high = values->count;
+    size_t low = values->first[metric], high = values->first[metric + 1];
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct value *v = &values->item[middle];
@@ -328,14 +333,15 @@ size_t values_range_to(const struct values *values, enum metric metric, place_id
 size_t values_range(const struct values *values, enum metric metric, place_id from,
                     const struct value **ret_first)
 {
-    bool any = from == PLACE_NONE;
-    struct value first = {.metric = metric, .from = any ? PLACE_NONE : from, .to = PLACE_NONE};
-    struct value last = {
-        .metric = any ? metric + 1 : metric, .from = any ? PLACE_NONE : from + 1, .to = PLACE_NONE};
-    size_t low = lower_bound(values, &first);
-    size_t count = lower_bound(values, &last) - low;
-    *ret_first = count > 0 ? &values->item[low] : NULL;
-    return count;
+    struct value key = {.metric = metric, .from = from, .to = PLACE_NONE};
+    size_t low = values->first[metric], end = values->first[metric + 1];
+    if (from != PLACE_NONE) {
+        low = lower_bound(values, &key);
+        key.from++;
+        end = lower_bound(values, &key);
+    }
+    *ret_first = end > low ? &values->item[low] : NULL;
+    return end - low;
 }
 
 static const char *const source_names[] = {

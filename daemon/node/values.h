@@ -36,7 +36,8 @@ struct value {
 struct values {
     struct value *item; /* after values_finish: ascending by metric, from, to, axes text */
     size_t count;
-    struct values_pool *pool; /* private: interned strings */
+    size_t first[METRIC_COUNT + 1]; /* private: the first item of each metric */
+    struct values_pool *pool;       /* private: interned strings */
 };
 
 struct values *values_new(void); /* NULL when out of memory */

@@ -105,7 +105,7 @@ static void print_option(struct print *print, const struct reply *reply,
                          const struct alloc_option *option)
 {
     char call[256];
-    memkind_call(&reply->answer.node, &option->place, reply->request.bytes, option->xnack, call,
+    memkind_call(reply->snap->graph, &option->place, reply->request.bytes, option->xnack, call,
                  sizeof call);
     print_open(print, '{');
     print_key(print, "memory");

@@ -8,9 +8,9 @@
  * Shown by: tests/unit/plan/alloc, `berth alloc`
  *
  * Allocate: an option is a memory (of a NUMA node or a gpu) with a kind of allocation (system,
- * pinned, managed, device) that all users of the buffer reach. Its time is one sum: each user's
- * reads, writes or random accesses (cost/memcores.h, cost/memgpu.h), getting the memory (first
- * touch, pinning), and the way back of managed memory to cores. Options stand in this order:
+ * pinned, managed, device) that all users of the buffer reach. Its time is one sum
+ * (cost/memtime.h): each user's reads, writes or random accesses, getting the memory (first touch,
+ * pinning), and the way back of managed memory to cores. Options stand in this order:
  * 1. memory that has room, before memory without
  * 2. times by measured and published numbers; nominal ones, unless no memory is nearer; lower
  *    bounds; unknown ones. A gpu's own memory without a figure counts as the fastest that is known
@@ -21,9 +21,9 @@
  */
 #pragma once
 #include "base/free_memory.h"
+#include "cost/estimate.h"
 #include "cost/evidence.h"
 #include "cost/memkind.h"
-#include "cost/memtime.h"
 #include "node/allowed.h"
 #include "node/reasons.h"
 
@@ -50,28 +50,24 @@ enum { ALLOC_SETUP, ALLOC_RETURN, ALLOC_MORE_PARTS };
 
 struct alloc_option {
     struct memkind_place place;
-    bool xnack;                 /* only with HSA_XNACK=1 in the environment */
-    bool is_unsure;             /* some users may not reach it: no prediction */
-    const struct memtime *part; /* of the answer: of each access, then ALLOC_MORE_PARTS */
-    struct estimate predicted;  /* of one more time */
-    memtime_doubts doubts;      /* of predicted */
-    /* decides the order, also without a prediction; NAN nothing is known */
-    double order_ns;
-    enum source order_source;
+    bool xnack;                  /* only with HSA_XNACK=1 in the environment */
+    bool is_unsure;              /* some users may not reach it: no prediction */
+    const struct estimate *part; /* of the answer: of each access, then ALLOC_MORE_PARTS */
+    struct estimate predicted;   /* of one more time */
+    struct estimate order;       /* decides the order, also without a prediction */
     /* locality_distance from the heaviest user, -1 for that gpu's own; NAN when it is anywhere */
     double distance;
-    bool is_nearest; /* no option is nearer */
-    /* -1 unknown; of a gpu at most, as its driver reported it */
-    int64_t free_bytes;
+    bool is_nearest;       /* no option is nearer */
+    int64_t free_bytes;    /* -1 unknown; of a gpu at most, as its driver reported it */
     int64_t free_at_s;     /* when that was; -1 unknown */
+    bool is_short;         /* a NUMA node has less free than the buffer now */
     size_t why, why_count; /* a range of the answer's evidence */
 };
 
 struct alloc_answer {
     struct alloc_option *option; /* owned; best first */
     size_t count;
-    struct memkind_node node; /* owned; for memkind_call */
-    struct memtime *part;     /* owned; the options' parts */
+    struct estimate *part; /* owned; the options' parts */
     struct evidence evidence;
     struct reasons warnings;
     struct reasons reasons; /* the deciding facts */

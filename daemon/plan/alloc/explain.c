@@ -12,20 +12,21 @@
 /* with more memories nothing is found to be shared */
 #define DOUBT_MOST (3 * LIMITS_PLACES_MAX)
 
+/* Each part has the doubt about it; what is not predicted stands by distance. */
 static void warn_of_option(struct alloc_work *work, const struct alloc_option *option)
 {
     struct reasons *warnings = &work->answer.warnings;
     const char *memory = plan_alloc_name(work, option->place.memory);
+    bool is_known = !isnan(option->predicted.time_ns);
     if (option->free_bytes >= 0 && option->free_bytes < work->request->bytes)
         reasons_add_about(warnings, REASON_NO_ROOM, memory, NO_NUMBERS);
-    if (!isnan(option->predicted.time_ns))
-        memtime_warn(option->doubts, memory, warnings);
-    else if (isnan(option->order_ns))
+    if (!is_known)
         reasons_add_about(warnings, REASON_BY_DISTANCE, memory, NO_NUMBERS);
-    else if ((option->doubts & MEMTIME_DOUBT(REASON_START_NOT_COUNTED)) != 0)
-        reasons_add_about(warnings, REASON_TOO_FEW_BYTES, memory, NO_NUMBERS);
-    else
-        reasons_add_about(warnings, REASON_OWN_MEMORY, memory, NO_NUMBERS);
+    for (size_t i = 0; i < work->user_count + ALLOC_MORE_PARTS; i++) {
+        enum reason_code why = option->part[i].why;
+        if (is_known ? why != 0 : why == REASON_START_NOT_COUNTED)
+            reasons_add_about(warnings, why, memory, NO_NUMBERS);
+    }
 }
 
 /* Links that are down between gpus that use the buffer and those in whose memory it may be. */
@@ -34,8 +35,7 @@ static void warn_of_links(struct alloc_work *work)
     const struct graph *graph = work->snap->graph;
     for (size_t u = 0; u < work->user_count; u++)
         for (size_t i = 0; i < work->answer.count; i++) {
-            place_id by = work->user[u].reach.gpu,
-                     of = memkind_owner(&work->answer.node, work->answer.option[i].place.memory);
+            place_id by = work->user[u].who.gpu, of = work->answer.option[i].place.owner;
             char text[2][ENDPOINTS_DOWN_SIZE];
             size_t count = by != PLACE_NONE && of != PLACE_NONE && of != by
                                ? endpoints_down_between(graph, by, of, text)
@@ -53,8 +53,8 @@ static void warn_of_contradictions(struct alloc_work *work)
     place_id gpu[DOUBT_MOST], memory[DOUBT_MOST];
     struct doubt_ends ends = {.one = gpu, .other = memory};
     for (size_t u = 0; u < work->user_count && ends.ones < DOUBT_MOST; u++)
-        if (work->user[u].reach.gpu != PLACE_NONE)
-            gpu[ends.ones++] = work->user[u].reach.gpu;
+        if (work->user[u].who.gpu != PLACE_NONE)
+            gpu[ends.ones++] = work->user[u].who.gpu;
     for (size_t i = 0; i < work->answer.count && ends.others < DOUBT_MOST; i++)
         memory[ends.others++] = work->answer.option[i].place.memory;
     plan_doubt_warn_between(work->snap, &ends, TRANSFER_HOST_KERNEL | TRANSFER_PEER_KERNEL,
@@ -64,11 +64,6 @@ static void warn_of_contradictions(struct alloc_work *work)
 /* ---- reasons ---- */
 
 static double time_of(const struct alloc_option *option) { return option->predicted.time_ns; }
-
-static bool is_bound(const struct alloc_option *option)
-{
-    return option->predicted.source >= SOURCE_NOMINAL;
-}
 
 /* The best option of another memory that takes longer, else of another memory, else of another
  * kind; NULL when none is predicted. */
@@ -128,8 +123,9 @@ static void explain_first(struct alloc_work *work)
                     SUBJECTS(memory, kind, plan_alloc_name(work, work->heaviest)), NO_NUMBERS);
     if (second == NULL || isnan(time_of(first)))
         return;
-    reasons_add(reasons,
-                is_bound(first) || is_bound(second) ? REASON_OPTION_AT_LEAST : REASON_OPTION_TAKES,
+    bool is_bound =
+        first->predicted.source >= SOURCE_NOMINAL || second->predicted.source >= SOURCE_NOMINAL;
+    reasons_add(reasons, is_bound ? REASON_OPTION_AT_LEAST : REASON_OPTION_TAKES,
                 SUBJECTS(memory, kind, plan_alloc_name(work, second->place.memory),
                          memkind_names[second->place.kind]),
                 NUMBERS(time_of(first), time_of(second)));
@@ -143,8 +139,7 @@ static void explain_behind(struct alloc_work *work)
     const struct alloc_option *first = &work->answer.option[0], *least = NULL;
     for (size_t i = 1; i < work->answer.count; i++) {
         const struct alloc_option *option = &work->answer.option[i];
-        if (time_of(option) < time_of(first) &&
-            !plan_alloc_is_short(option, work->request->bytes) &&
+        if (time_of(option) < time_of(first) && !option->is_short &&
             (least == NULL || time_of(option) < time_of(least)))
             least = option;
     }
@@ -163,7 +158,7 @@ void plan_alloc_explain(struct alloc_work *work)
     warn_of_contradictions(work);
     for (size_t i = 0; i < work->answer.count; i++)
         warn_of_option(work, &work->answer.option[i]);
-    if (plan_alloc_is_short(&work->answer.option[0], work->request->bytes))
+    if (work->answer.option[0].is_short)
         return;
     explain_first(work);
     explain_behind(work);

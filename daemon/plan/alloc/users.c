@@ -23,7 +23,7 @@ static enum berth_code gpu_init(const struct alloc_work *work, const struct allo
     if (code == BERTH_OK)
         code = endpoints_check_allowed(work->snap, work->request->allowed, access->by, err);
     if (code == BERTH_OK)
-        user->reach = memkind_user(&work->answer.node, work->snap, access->by);
+        user->who = memuser_of_gpu(work->snap, access->by);
     return code;
 }
 
@@ -32,15 +32,14 @@ static enum berth_code cores_init(const struct alloc_work *work, const struct al
 {
     const struct graph *graph = work->snap->graph;
     const struct place *by = access->by != PLACE_NONE ? graph_place(graph, access->by) : NULL;
-    user->reach = memkind_user(&work->answer.node, work->snap, PLACE_NONE);
     if (by != NULL && (by->cpus == NULL || by->kind > PLACE_PU))
         return err_invalid(
             err, "accesses",
             "%s has no cores and is no gpu: a core, pu, llc, NUMA node, package or gpu uses memory",
             by->name);
-    struct memcores *cores = &user->cores;
+    struct memuser *cores = &user->who;
     enum berth_code code =
-        memcores_init(graph, by != NULL ? by->cpus : &work->request->allowed->cpus, cores, err);
+        memuser_of_cores(graph, by != NULL ? by->cpus : &work->request->allowed->cpus, cores, err);
     if (code != BERTH_OK)
         return code;
     if (cores->in_all == 0 && by != NULL)
@@ -104,8 +103,8 @@ enum berth_code plan_alloc_users(struct alloc_work *work, struct berth_err *err)
                 err_in_item(err, "accesses", i);
             return code;
         }
-        work->has_cores |= user->reach.gpu == PLACE_NONE;
-        work->has_gpus |= user->reach.gpu != PLACE_NONE;
+        work->has_cores |= user->who.gpu == PLACE_NONE;
+        work->has_gpus |= user->who.gpu != PLACE_NONE;
     }
     return BERTH_OK;
 }
@@ -113,7 +112,7 @@ enum berth_code plan_alloc_users(struct alloc_work *work, struct berth_err *err)
 void plan_alloc_users_done(struct alloc_work *work)
 {
     for (size_t i = 0; i < work->user_count; i++)
-        memcores_done(&work->user[i].cores);
+        memuser_done(&work->user[i].who);
     free(work->user);
 }
 
@@ -122,9 +121,9 @@ double plan_alloc_bytes_at(const struct alloc_work *work, place_id at)
     double bytes = 0;
     for (size_t i = 0; i < work->user_count; i++) {
         const struct alloc_user *user = &work->user[i];
-        double share = user->reach.gpu != PLACE_NONE
-                           ? user->reach.gpu == at
-                           : (double)user->cores.inside[at] / user->cores.in_all;
+        double share = user->who.gpu != PLACE_NONE
+                           ? user->who.gpu == at
+                           : (double)user->who.inside[at] / user->who.in_all;
         bytes += share * (user->read_bytes + user->write_bytes);
     }
     return bytes;

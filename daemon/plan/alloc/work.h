@@ -2,13 +2,12 @@
  * State of an answer of Allocate while it is made. Pure; any thread.
  */
 #pragma once
-#include "cost/memcores.h"
+#include "cost/memuser.h"
 #include "plan/alloc/alloc.h"
 
 /* Cores or a gpu that use the buffer. */
 struct alloc_user {
-    struct memkind_user reach;
-    struct memcores cores; /* owned; none of a gpu */
+    struct memuser who; /* owned */
     double read_bytes, write_bytes;
     bool random;
 };
@@ -30,9 +29,12 @@ struct alloc_work {
 enum berth_code plan_alloc_users(struct alloc_work *work, struct berth_err *err);
 void plan_alloc_users_done(struct alloc_work *work);
 
-/* The bytes that a gpu, or the cores of a NUMA node, read and write. Cores of several NUMA nodes do
- * alike. */
+/* Returns the bytes that a gpu, or the cores of a NUMA node, read and write. Cores of several NUMA
+ * nodes do alike. */
 double plan_alloc_bytes_at(const struct alloc_work *work, place_id at);
+
+/* Lists the options of the answer, without prices. NOT_ENOUGH, NOTHING_ALLOWED, NO_MEMORY. */
+enum berth_code plan_alloc_options(struct alloc_work *work, struct berth_err *err);
 
 /* Prices all options of the answer. NO_MEMORY. */
 enum berth_code plan_alloc_price(struct alloc_work *work, struct berth_err *err);
@@ -40,11 +42,8 @@ enum berth_code plan_alloc_price(struct alloc_work *work, struct berth_err *err)
 /* Puts the priced options in order. */
 void plan_alloc_order(struct alloc_work *work);
 
-/* True when a NUMA node has less free than the buffer now. */
-bool plan_alloc_is_short(const struct alloc_option *option, int64_t bytes);
-
-/* How doubtful the order's time is: 0 not, 1 nominal and not the nearest, 2 a lower bound, 3
- * unknown. */
+/* Returns how doubtful the order's time is: 0 not, 1 nominal and not the nearest, 2 a lower bound,
+ * 3 unknown. */
 int plan_alloc_rank(const struct alloc_option *option);
 
 /* Adds the warnings and reasons of the options in order. */

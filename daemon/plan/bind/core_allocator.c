@@ -329,8 +329,8 @@ static enum berth_code give_memory(const struct work *work, struct evidence *evi
                             ? work->cores->group[work->part[i].home].numa
                             : PLACE_NONE,
                  home = plan_bind_memory_home(work->cores, &task->cpus, near);
-        code = plan_bind_memory(work->snap, work->request->allowed, work->cores, &task->cpus, home,
-                                evidence, &task->memory, err);
+        code = plan_bind_memory(work->snap, work->request->allowed, &task->cpus, home, evidence,
+                                &task->memory, err);
     }
     return code;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cost/memkind.h"
 #include "cost/policy.h"
 #include "node/locality.h"
 #include "plan/bind/memory.h"
@@ -92,7 +93,7 @@ enum berth_code plan_bind_cores_init(const struct graph *graph, const struct cpu
         ret->core[ret->count++] = core;
     }
     if (ret->count > 0)
-        return memkind_node_init(graph, &ret->memories, err);
+        return BERTH_OK;
     return widest > 0
                ? err_not_enough(err, "threads of a core", threads_per_core, (int64_t)widest,
                                 "no core has %" PRId64 " allowed threads; the widest has %zu",
@@ -105,7 +106,6 @@ void plan_bind_cores_done(struct bind_cores *cores)
 {
     free(cores->core);
     free(cores->group);
-    memkind_node_done(&cores->memories);
     *cores = (struct bind_cores){0};
 }
 
@@ -153,7 +153,8 @@ static const struct value *best_rate(const struct snapshot *snap, const struct b
     const struct value *best = NULL;
     for (size_t g = 0; g < cores->group_count; g++) {
         const struct value *v = rate_to(snap, &cores->group[g], gpu);
-        if (cores->group[g].cores > 0 && (v == NULL || memkind_is_one(&cores->memories, gpu)))
+        if (cores->group[g].cores > 0 &&
+            (v == NULL || memkind_common(snap->graph, gpu) != PLACE_NONE))
             return NULL;
         if (cores->group[g].cores > 0 && (best == NULL || v->value > best->value))
             best = v;

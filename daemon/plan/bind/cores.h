@@ -8,7 +8,6 @@
 #include "base/cpuset.h"
 #include "base/err.h"
 #include "cost/evidence.h"
-#include "cost/memkind.h"
 #include "node/allowed.h"
 #include "node/graph.h"
 #include "node/snapshot.h"
@@ -37,7 +36,6 @@ struct bind_cores {
     size_t count;
     struct bind_group *group; /* owned */
     size_t group_count;
-    struct memkind_node memories;
 };
 
 /* Finds the cores with at least threads_per_core (0: one) PUs in cpus. UNAVAILABLE when the node's

@@ -1,6 +1,6 @@
 #include "plan/bind/cpu_streams.h"
 
-#include "cost/memcores.h"
+#include "cost/memtime.h"
 
 /* Returns the task of a flow with its memory, -1 of another flow. */
 static int32_t streamer(const struct traffic_flow *flow)
@@ -9,13 +9,12 @@ static int32_t streamer(const struct traffic_flow *flow)
 }
 
 /* Prices the tasks that stream one memory, or the first of them alone. */
-static enum berth_code price_memory(const struct snapshot *snap, const struct bind_cores *cores,
-                                    const struct traffic *traffic, const struct bind_task *task,
-                                    place_id memory, bool is_alone, struct evidence *evidence,
-                                    struct cpu_streams *ret, struct berth_err *err)
+static enum berth_code price_memory(const struct snapshot *snap, const struct traffic *traffic,
+                                    const struct bind_task *task, place_id memory, bool is_alone,
+                                    struct evidence *evidence, struct cpu_streams *ret,
+                                    struct berth_err *err)
 {
-    struct memcores who;
-    struct memtime_basis basis = {.evidence = evidence};
+    struct memuser who;
     struct cpuset all = {0};
     double reads = 0, writes = 0;
     int32_t first = -1;
@@ -32,27 +31,24 @@ static enum berth_code price_memory(const struct snapshot *snap, const struct bi
     }
     if (ret->users == 0)
         return BERTH_OK;
-    enum berth_code code = memcores_init(snap->graph, &all, &who, err);
+    enum berth_code code = memuser_of_cores(snap->graph, &all, &who, err);
     if (code != BERTH_OK)
         return code;
     ret->bytes = reads + writes;
-    const struct memcores_access access = {.snap = snap,
-                                           .node = &cores->memories,
-                                           .who = &who,
-                                           .memory = memory,
-                                           .span = ret->bytes,
-                                           .basis = &basis};
-    struct memtime time = memcores_stream(&access, reads, writes);
-    ret->time = memtime_estimate(&time);
-    ret->doubts = time.doubts;
-    memcores_done(&who);
-    return basis.no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence") : BERTH_OK;
+    const struct memrate_access access = {
+        .snap = snap,
+        .user = &who,
+        .place = memkind_place(snap->graph, memory, MEMKIND_SYSTEM, PLACE_NONE),
+        .span = ret->bytes,
+        .evidence = evidence};
+    ret->time = estimate_at_least(memtime_stream(&access, reads, writes));
+    memuser_done(&who);
+    return evidence->no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence") : BERTH_OK;
 }
 
-enum berth_code cpu_streams_time(const struct snapshot *snap, const struct bind_cores *cores,
-                                 const struct traffic *traffic, const struct bind_task *task,
-                                 struct evidence *evidence, struct cpu_streams *ret,
-                                 struct berth_err *err)
+enum berth_code cpu_streams_time(const struct snapshot *snap, const struct traffic *traffic,
+                                 const struct bind_task *task, struct evidence *evidence,
+                                 struct cpu_streams *ret, struct berth_err *err)
 {
     struct cpu_streams here;
     size_t memories = 0;
@@ -68,7 +64,7 @@ enum berth_code cpu_streams_time(const struct snapshot *snap, const struct bind_
     for (place_id n = graph_next(snap->graph, PLACE_NUMA, 0);
          code == BERTH_OK && !isnan(ret->time.time_ns) && n != PLACE_NONE;
          n = graph_next(snap->graph, PLACE_NUMA, n + 1)) {
-        code = price_memory(snap, cores, traffic, task, n, false, evidence, &here, err);
+        code = price_memory(snap, traffic, task, n, false, evidence, &here, err);
         memories += here.users > 0;
         source = here.users > 0 ? estimate_worse(source, here.time.source) : source;
         if (here.users > 0 && !(here.time.time_ns <= ret->time.time_ns))
@@ -76,7 +72,7 @@ enum berth_code cpu_streams_time(const struct snapshot *snap, const struct bind_
     }
     if (code != BERTH_OK || isnan(ret->time.time_ns) || ret->memory == PLACE_NONE)
         return code;
-    code = price_memory(snap, cores, traffic, task, ret->memory, true, evidence, &here, err);
+    code = price_memory(snap, traffic, task, ret->memory, true, evidence, &here, err);
     ret->alone_ns = here.time.time_ns;
     ret->memories = memories;
     ret->time.source = source;

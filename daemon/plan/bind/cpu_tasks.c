@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/memtime.h"
 #include "cost/policy.h"
 #include "plan/bind/cpu_exchange.h"
 #include "plan/bind/cpu_streams.h"
@@ -81,8 +80,8 @@ static enum berth_code price(const struct work *work, struct option *option, str
     struct evidence *evidence = &option->answer.evidence;
     const struct exchange_path *path = &option->exchange.path;
     size_t cited = evidence->count;
-    enum berth_code code = cpu_streams_time(work->snap, work->cores, work->traffic,
-                                            option->answer.task, evidence, &option->streams, err);
+    enum berth_code code = cpu_streams_time(work->snap, work->traffic, option->answer.task,
+                                            evidence, &option->streams, err);
     if (code == BERTH_OK)
         code = cpu_exchange_time(&work->exchange, option->answer.task, &option->exchange, err);
     if (code == BERTH_OK && ((path->latency != NULL && !evidence_add(evidence, 0, path->latency)) ||
@@ -186,7 +185,8 @@ static void explain(const struct work *work, const struct option *best, struct b
         reasons_add(&answer->reasons, REASON_STREAMS_LAST, SUBJECTS(name),
                     NUMBERS((double)streams->users, streams->bytes * 1e9 / streams->time.time_ns,
                             streams->bytes / (double)streams->users * 1e9 / streams->alone_ns));
-        memtime_warn(streams->doubts, name, &answer->warnings);
+        if (streams->time.why != 0)
+            reasons_add_about(&answer->warnings, streams->time.why, name, NO_NUMBERS);
     }
     if (exchange->path.latency != NULL)
         reasons_add(&answer->reasons, REASON_EXCHANGE_LONGEST,

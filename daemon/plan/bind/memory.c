@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cost/memcores.h"
+#include "cost/memrate.h"
 #include "node/locality.h"
 
 static bool is_usable(const struct snapshot *snap, const struct allowed *allowed, place_id id)
@@ -49,46 +49,48 @@ place_id plan_bind_memory_home(const struct bind_cores *cores, const struct cpus
 }
 
 /* Replaces the nearest memory by structure by one whose measured latency is certainly less. */
-static void measured_memory(const struct allowed *allowed, struct memcores_access *access)
+static void measured_memory(const struct allowed *allowed, struct memrate_access *access)
 {
     const struct snapshot *snap = access->snap;
-    place_id nearest = access->memory, best = nearest;
-    struct memcores_value least = memcores_latency(access, INFINITY);
+    place_id nearest = access->place.numa, best = nearest;
+    struct memrate least = memrate_find(access, MEMRATE_LATENCY);
     for (place_id n = graph_next(snap->graph, PLACE_NUMA, 0); n != PLACE_NONE;
          n = graph_next(snap->graph, PLACE_NUMA, n + 1)) {
         if (n == nearest || !is_usable(snap, allowed, n))
             continue;
-        access->memory = n;
-        struct memcores_value latency = memcores_latency(access, INFINITY);
+        access->place.numa = n;
+        struct memrate latency = memrate_find(access, MEMRATE_LATENCY);
         if (latency.high < least.low) {
             least = latency;
             best = n;
         }
     }
-    access->memory = best;
+    access->place.numa = best;
 }
 
 enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allowed *allowed,
-                                 const struct bind_cores *cores, const struct cpuset *cpus,
-                                 place_id home, struct evidence *evidence, place_id *ret,
-                                 struct berth_err *err)
+                                 const struct cpuset *cpus, place_id home,
+                                 struct evidence *evidence, place_id *ret, struct berth_err *err)
 {
-    struct memcores who;
-    struct memtime_basis basis = {.evidence = evidence};
+    struct memuser who;
     size_t cited = evidence->count;
     *ret = plan_bind_memory_nearest(snap, allowed, home);
     if (*ret == PLACE_NONE)
         return BERTH_OK;
-    enum berth_code code = memcores_init(snap->graph, cpus, &who, err);
+    enum berth_code code = memuser_of_cores(snap->graph, cpus, &who, err);
     if (code != BERTH_OK)
         return code;
-    struct memcores_access access = {
-        .snap = snap, .node = &cores->memories, .who = &who, .memory = *ret, .basis = &basis};
+    struct memrate_access access = {
+        .snap = snap,
+        .user = &who,
+        .place = memkind_place(snap->graph, *ret, MEMKIND_SYSTEM, PLACE_NONE),
+        .span = INFINITY,
+        .evidence = evidence};
     measured_memory(allowed, &access);
-    *ret = access.memory;
+    *ret = access.place.numa;
     evidence->count = cited;
-    memcores_latency(&access, INFINITY);
-    memcores_rate(&access, false);
-    memcores_done(&who);
-    return basis.no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence") : BERTH_OK;
+    memrate_find(&access, MEMRATE_LATENCY);
+    memrate_find(&access, MEMRATE_READ);
+    memuser_done(&who);
+    return evidence->no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence") : BERTH_OK;
 }

@@ -21,6 +21,5 @@ place_id plan_bind_memory_home(const struct bind_cores *cores, const struct cpus
 /* Chooses the memory of cpus at home (NONE: none is allowed), and cites what they get from it.
  * NO_MEMORY. */
 enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allowed *allowed,
-                                 const struct bind_cores *cores, const struct cpuset *cpus,
-                                 place_id home, struct evidence *evidence, place_id *ret,
-                                 struct berth_err *err);
+                                 const struct cpuset *cpus, place_id home,
+                                 struct evidence *evidence, place_id *ret, struct berth_err *err);

@@ -19,6 +19,7 @@ struct fixture {
     struct allowed allowed;
     struct alloc_answer answer;
     struct berth_err err;
+    size_t uses;                      /* of the buffer, in the answer */
     place_id numa[2], gpu[2], hbm[2]; /* hbm: a gpu's memory as a NUMA node, of superchips */
 };
 
@@ -91,6 +92,7 @@ static inline enum berth_code ask_for(struct fixture *f, struct alloc_request re
     plan_alloc_done(&f->answer);
     f->err = (struct berth_err){0};
     request.allowed = &f->allowed;
+    f->uses = request.access_count > 0 ? request.access_count : 1;
     return plan_alloc(f->snap, &request, &f->answer, &f->err);
 }
 
@@ -161,9 +163,13 @@ static inline const struct reason *reason_of(const struct fixture *f, enum reaso
     return NULL;
 }
 
-static inline bool doubts(const struct alloc_option *option, enum reason_code doubt)
+static inline bool doubts(const struct fixture *f, const struct alloc_option *option,
+                          enum reason_code doubt)
 {
-    return (option->doubts & MEMTIME_DOUBT(doubt)) != 0;
+    bool found = false;
+    for (size_t i = 0; i < f->uses + ALLOC_MORE_PARTS; i++)
+        found |= option->part[i].why == doubt;
+    return found;
 }
 
 static inline bool is_at_least(const struct alloc_option *option)

@@ -74,7 +74,7 @@ static void fewer_cores_than_measured_is_said(void **state)
     streamed(&f, numa(&f, 0), numa(&f, 0), "", 20);
     streamed(&f, numa(&f, 0), numa(&f, 1), "", 10);
     assert_int_equal(ask_from(&f, "0", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
-    assert_true(warned(&f, REASON_RATE_OF_MORE_CORES, "numa0"));
+    assert_true(warned(&f, REASON_RATE_AT_MOST, "numa0"));
     assert_near(f.answer.option[0].predicted.time_ns, BUFFER / 20.0);
     assert_true(is_at_least(&f.answer.option[0]));
     end(&f);
@@ -100,7 +100,7 @@ static void a_published_peak_bounds_what_fewer_cores_take(void **state)
         assert_true(isnan(first->predicted.high_ns) &&
                     isnan(first->predicted.low_ns) == (cores == 4));
         assert_true(cores == 4 || first->predicted.low_ns == first->predicted.time_ns);
-        assert_int_equal(warned(&f, REASON_RATE_OF_MORE_CORES, "numa0"), cores == 1);
+        assert_int_equal(warned(&f, REASON_RATE_AT_MOST, "numa0"), cores == 1);
         assert_int_equal(reason_of(&f, REASON_OPTION_AT_LEAST) != NULL, cores == 1);
         assert_int_equal(reason_of(&f, REASON_OPTION_TAKES) != NULL, cores == 4);
         end(&f);
@@ -135,7 +135,7 @@ static void several_initiators_do_not_add_up_without_limit(void **state)
     streamed(&f, numa(&f, 1), numa(&f, 1), "", 41);
     streamed(&f, numa(&f, 0), numa(&f, 1), "", 24);
     assert_int_equal(ask_from(&f, "0-7", (struct alloc_request){.bytes = BUFFER}), BERTH_OK);
-    assert_true(warned(&f, REASON_SHARED_MEMORY, "numa0"));
+    assert_true(warned(&f, REASON_RATE_AT_MOST, "numa0"));
     /* half of the bytes at 24 would finish in time, but nobody has seen more than 41 from that
      * memory */
     assert_int_equal(f.answer.option[0].place.memory, numa(&f, 1));
@@ -184,7 +184,8 @@ static void nominal_values_are_second_and_named(void **state)
     assert_near(f.answer.option[1].predicted.time_ns, BUFFER / 50.0);
     assert_true(f.answer.option[1].predicted.low_ns == f.answer.option[1].predicted.time_ns &&
                 isnan(f.answer.option[1].predicted.high_ns));
-    assert_true(warned(&f, REASON_PEAK_RATE, "numa1") && !warned(&f, REASON_PEAK_RATE, "numa0"));
+    assert_true(warned(&f, REASON_RATE_AT_MOST, "numa1") &&
+                !warned(&f, REASON_RATE_AT_MOST, "numa0"));
     end(&f);
 }
 
@@ -220,7 +221,7 @@ static void half_a_prediction_is_a_lower_bound(void **state)
     assert_true(is_at_least(&f.answer.option[0]) &&
                 f.answer.option[0].predicted.source == SOURCE_LOWER_BOUND);
     assert_int_equal(f.answer.option[0].why_count, 1);
-    assert_true(warned(&f, REASON_RATE_OF_NEAR_CORES, "numa0"));
+    assert_true(warned(&f, REASON_RATE_AT_MOST, "numa0"));
     assert_true(isnan(f.answer.option[1].predicted.time_ns) && f.answer.option[1].why_count == 0);
     end(&f);
 }

@@ -12,7 +12,7 @@ static void assert_floor(const struct fixture *f, enum memkind kind, place_id me
 {
     const struct alloc_option *found = option(f, kind, memory);
     assert_non_null(found);
-    assert_true(doubts(found, doubt) && is_at_least(found));
+    assert_true(doubts(f, found, doubt) && is_at_least(found));
     assert_int_equal(found->predicted.source, SOURCE_LOWER_BOUND);
     assert_near(found->predicted.time_ns, time_ns);
 }
@@ -55,7 +55,7 @@ static void a_stream_of_few_bytes(void **state)
                     isnan(f.answer.option[i].predicted.low_ns) &&
                     f.answer.option[i].why_count == 0);
     assert_true(f.answer.count == 2 && f.answer.option[0].place.memory == numa[0]);
-    assert_true(warned(&f, REASON_TOO_FEW_BYTES, "numa0"));
+    assert_true(warned(&f, REASON_START_NOT_COUNTED, "numa0"));
     access.reads_bytes = 400000; /* 2 us at 200 GB/s */
     assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
     assert_near(option(&f, MEMKIND_SYSTEM, numa[0])->predicted.time_ns, 2000);
@@ -94,7 +94,7 @@ static void few_bytes_of_a_gpu_without_a_latency(void **state)
     for (size_t i = 0; i < f.answer.count; i++)
         assert_true(isnan(f.answer.option[i].predicted.time_ns));
     assert_int_equal(f.answer.option[0].place.memory, f.gpu[0]);
-    assert_true(warned(&f, REASON_TOO_FEW_BYTES, "gpu0"));
+    assert_true(warned(&f, REASON_START_NOT_COUNTED, "gpu0"));
     end(&f);
 }
 
@@ -150,11 +150,11 @@ static void memory_that_several_gpus_touch(void **state)
                                   {.by = f.gpu[1], .writes_bytes = GIB}};
     assert_int_equal(ask(&f, 0, 2, both), BERTH_OK);
     for (int g = 0; g < 2; g++)
-        assert_floor(&f, MEMKIND_MANAGED, f.gpu[g], REASON_MANAGED_BY_SEVERAL,
+        assert_floor(&f, MEMKIND_MANAGED, f.gpu[g], REASON_MIGRATION_NOT_COUNTED,
                      8 * GIB / 4000.0 + GIB / 3000.0);
     assert_false(is_at_least(&f.answer.option[0]));
-    assert_true(warned(&f, REASON_MANAGED_BY_SEVERAL, "gpu0") &&
-                warned(&f, REASON_MANAGED_BY_SEVERAL, "gpu1"));
+    assert_true(warned(&f, REASON_MIGRATION_NOT_COUNTED, "gpu0") &&
+                warned(&f, REASON_MIGRATION_NOT_COUNTED, "gpu1"));
     end(&f);
 }
 

@@ -8,7 +8,7 @@ static void assert_call(const struct fixture *f, enum memkind kind, place_id mem
     char call[256];
     const struct alloc_option *found = option(f, kind, memory);
     assert_non_null(found);
-    memkind_call(&f->answer.node, &found->place, GIB, found->xnack, call, sizeof call);
+    memkind_call(f->graph, &found->place, GIB, found->xnack, call, sizeof call);
     assert_string_equal(call, expected);
 }
 
@@ -427,8 +427,8 @@ static void getting_the_memory_is_paid_once(void **state)
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), 8 * GIB / 50.0 + GIB / 2.0);
     assert_near(time_of(&f, MEMKIND_PINNED, f.numa[1]), 8 * GIB / 40.0 + GIB / 5.0);
     assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[0]), 8 * GIB / 4000.0);
-    assert_true(doubts(option(&f, MEMKIND_PINNED, f.numa[1]), REASON_SIMILAR_ACCESS) &&
-                !doubts(option(&f, MEMKIND_PINNED, f.numa[0]), REASON_SIMILAR_ACCESS));
+    assert_true(doubts(&f, option(&f, MEMKIND_PINNED, f.numa[1]), REASON_SIMILAR_ACCESS) &&
+                !doubts(&f, option(&f, MEMKIND_PINNED, f.numa[0]), REASON_SIMILAR_ACCESS));
     assert_false(warned(&f, REASON_SETUP_NOT_COUNTED, NULL));
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_SYSTEM, f.numa[0], GIB), BERTH_OK);
     assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / 200.0 + GIB / 4.0);

@@ -30,7 +30,7 @@ static void it_is_before_what_is_farther(void **state)
         assert_true(isnan(f.answer.option[0].predicted.time_ns)); /* but nobody guesses a time */
         assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]),
                     4 * GIB / (by == 0 ? 300.0 : 0.83 * 150));
-        assert_true(warned(&f, REASON_OWN_MEMORY, "gpu0"));
+        assert_true(warned(&f, REASON_BY_DISTANCE, "gpu0"));
         assert_non_null(reason_of(&f, REASON_OPTION_NEAREST));
         end(&f);
     }
@@ -72,7 +72,7 @@ static void a_published_copy_engine_is_no_kernel(void **state)
         assert_int_equal(ask_reads(&f, 0, f.gpu[0], 4 * GIB), BERTH_OK);
         assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]),
                     4 * GIB / (was_measured ? 50.0 : 0.83 * 200));
-        assert_int_equal(doubts(option(&f, MEMKIND_DEVICE, f.gpu[1]), REASON_SIMILAR_ACCESS),
+        assert_int_equal(doubts(&f, option(&f, MEMKIND_DEVICE, f.gpu[1]), REASON_SIMILAR_ACCESS),
                          was_measured);
         end(&f);
     }
@@ -95,7 +95,7 @@ static void cores_use_the_links_of_their_gpus(void **state)
         assert_near(time_of(&f, MEMKIND_SYSTEM, f.numa[0]), GIB / (linked ? 0.83 * 128 : 1000.0));
         const struct alloc_option *other = option(&f, MEMKIND_SYSTEM, f.numa[0]);
         assert_int_equal(other->predicted.source, linked ? SOURCE_NOMINAL : SOURCE_LOWER_BOUND);
-        assert_int_equal(doubts(other, REASON_ACCESS_BY_LINKS), linked);
+        assert_int_equal(doubts(&f, other, REASON_ACCESS_BY_LINKS), linked);
         /* half of it from each */
         struct alloc_access access = {.by = PLACE_NONE, .reads_bytes = GIB};
         assert_int_equal(ask(&f, 0, 1, &access), BERTH_OK);
@@ -152,7 +152,7 @@ static void others_who_use_it_count(void **state)
     assert_first(&f, MEMKIND_DEVICE, f.gpu[1]);
     assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 300.0 + 4 * GIB / 4000.0);
     assert_true(isnan(f.answer.option[1].predicted.time_ns));
-    assert_near(f.answer.option[1].order_ns, 4 * GIB / 300.0 + 4 * GIB / 10.0);
+    assert_near(f.answer.option[1].order.time_ns, 4 * GIB / 300.0 + 4 * GIB / 10.0);
     end(&f);
 }
 
@@ -307,7 +307,7 @@ static void a_bound_is_one_in_any_order(void **state)
         assert_int_equal(ask(&f, 0, 2, access), BERTH_OK);
         assert_int_equal(f.answer.option[0].place.memory, f.numa[0]);
         for (int i = 0; i < 2; i++)
-            assert_true(isnan(option(&f, MEMKIND_DEVICE, f.gpu[i])->order_ns));
+            assert_true(isnan(option(&f, MEMKIND_DEVICE, f.gpu[i])->order.time_ns));
         end(&f);
     }
 }

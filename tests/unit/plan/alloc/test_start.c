@@ -60,7 +60,8 @@ static void starting_kernels_is_counted(void **state)
     assert_true(pinned->predicted.high_ns - pinned->predicted.time_ns > 3 * 4900);
     /* Of large buffers it is that of other kernels, which matters where it is more than a
      * hundredth. */
-    assert_true(doubts(own, REASON_SIMILAR_ACCESS) && !doubts(pinned, REASON_SIMILAR_ACCESS) &&
+    assert_true(doubts(&f, own, REASON_SIMILAR_ACCESS) &&
+                !doubts(&f, pinned, REASON_SIMILAR_ACCESS) &&
                 own->predicted.source == SOURCE_SIMILAR_PAIR);
     end(&f);
 }
@@ -80,7 +81,7 @@ static void far_memory_starts_as_late_as_what_is_as_far(void **state)
                               *far = option(&f, MEMKIND_PINNED, f.numa[1]);
     assert_true(fabs(near->predicted.time_ns - (3000 + (1 << 20) / 50.0)) < 100);
     assert_true(fabs(far->predicted.time_ns - (5000 + (1 << 20) / 40.0)) < 100);
-    assert_true(!doubts(near, REASON_SIMILAR_ACCESS) && doubts(far, REASON_SIMILAR_ACCESS));
+    assert_true(!doubts(&f, near, REASON_SIMILAR_ACCESS) && doubts(&f, far, REASON_SIMILAR_ACCESS));
     /* as far as they are apart */
     assert_true(far->predicted.high_ns - far->predicted.time_ns > 2900 &&
                 far->predicted.time_ns - far->predicted.low_ns > 2900);

@@ -1,0 +1,240 @@
+/*
+ * Kernels of a GPU: its own value; that of a similar access (a copy, another kind of allocation, a
+ * GPU of the same model); the other direction; published; stated by firmware. By links where there
+ * is none, for the host's memory no faster than the nearest of it.
+ */
+#include "cost/memrate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cost/matrix.h"
+#include "node/locality.h"
+
+/* Where the memory is, seen from the GPU. */
+enum { OWN = 1, PEER = 2, HOST = 4, ANYWHERE = 7 };
+
+/* Kinds of allocations that a value is of. */
+enum { ANY = 15, MANAGED = 1 << MEMKIND_MANAGED, SYSTEM = 1 << MEMKIND_SYSTEM, BUT_MANAGED = 11 };
+
+/* Between which places a value is: from the GPU that accesses the memory, the way of the bytes, the
+ * same from the other end, and of the cores that have the memory as well. */
+enum ends { OF_GPU, OF_BYTES, OF_MEMORY, AGAINST_BYTES, OF_CORES };
+
+/* Axes by enum memrate_what; NULL: the value says nothing of that. */
+static const char *const copying[] = {"", "", NULL}, *const reading[] = {NULL, "", NULL},
+                         *const plain[] = {"", "operation=write", NULL},
+                         *const operation[] = {"operation=read", "operation=write", NULL},
+                         *const managed[] = {"kind=managed;operation=read",
+                                             "kind=managed;operation=write", NULL},
+                         *const managed_copying[] = {"kind=managed", "kind=managed", NULL},
+                         *const latency[] = {NULL, NULL, ""};
+
+/* Values that may tell a rate or a latency: in which memory, of which kinds of allocations. source:
+ * if the value itself is measured. */
+static const struct row {
+    unsigned where, kinds;
+    enum metric metric;
+    enum ends ends;
+    const char *const *axes;
+    enum source source;
+} rows[] = {
+    {OWN, ANY, METRIC_MEMORY_BANDWIDTH, OF_GPU, plain, SOURCE_MEASURED},
+    {OWN, ANY, METRIC_GPU_STREAM, OF_GPU, copying, SOURCE_SIMILAR_PAIR},
+    {OWN, ANY, METRIC_MEMORY_BANDWIDTH, OF_GPU, reading, SOURCE_REVERSE_DIRECTION},
+    {OWN, ANY, METRIC_MEMORY_BANDWIDTH, OF_CORES, plain, SOURCE_NOMINAL},
+    {PEER, ANY, METRIC_GPU_GPU_KERNEL, OF_GPU, operation, SOURCE_MEASURED},
+    {PEER, ANY, METRIC_GPU_GPU_KERNEL, OF_GPU, copying, SOURCE_SIMILAR_PAIR},
+    {PEER, ANY, METRIC_GPU_GPU_COPY_ENGINE, OF_BYTES, copying, SOURCE_SIMILAR_PAIR},
+    {PEER, ANY, METRIC_GPU_GPU_KERNEL, OF_MEMORY, operation, SOURCE_REVERSE_DIRECTION},
+    {PEER, ANY, METRIC_GPU_GPU_COPY_ENGINE, AGAINST_BYTES, copying, SOURCE_REVERSE_DIRECTION},
+    {HOST, MANAGED, METRIC_HOST_GPU_KERNEL, OF_BYTES, managed, SOURCE_MEASURED},
+    {HOST, MANAGED, METRIC_HOST_GPU_KERNEL, OF_BYTES, managed_copying, SOURCE_SIMILAR_PAIR},
+    {HOST, SYSTEM, METRIC_MEMORY_BANDWIDTH, OF_GPU, plain, SOURCE_MEASURED},
+    {HOST, BUT_MANAGED, METRIC_HOST_GPU_KERNEL, OF_BYTES, operation, SOURCE_MEASURED},
+    {HOST, MANAGED, METRIC_HOST_GPU_KERNEL, OF_BYTES, operation, SOURCE_SIMILAR_PAIR},
+    {HOST, ANY, METRIC_HOST_GPU_KERNEL, OF_BYTES, copying, SOURCE_SIMILAR_PAIR},
+    {HOST, ANY, METRIC_MEMORY_BANDWIDTH, OF_GPU, plain, SOURCE_SIMILAR_PAIR},
+    {HOST, ANY, METRIC_HOST_GPU_COPY_ENGINE, OF_BYTES, copying, SOURCE_SIMILAR_PAIR},
+    {ANYWHERE, ANY, METRIC_MEMORY_LATENCY, OF_GPU, latency, SOURCE_MEASURED},
+};
+
+/* What is looked for, between a GPU and a memory. */
+struct ask {
+    const struct memrate_access *access;
+    place_id gpu, memory;
+    unsigned where;
+    enum memrate_what what;
+    enum source least; /* of all that is found by it */
+};
+
+/* What firmware says of the one memory is true for the GPU, the rate of cores is not. Published
+ * rates of copy engines say nothing of kernels, which have all links. */
+static bool counts(const struct row *row, const struct value *value)
+{
+    if (value == NULL || !(value->value > 0))
+        return false;
+    return row->ends == OF_CORES                       ? value->source == VALUE_NOMINAL
+           : row->metric == METRIC_GPU_GPU_COPY_ENGINE ? value->source == VALUE_MEASURED
+                                                       : true;
+}
+
+static const struct value *value_of(const struct ask *ask, const struct row *row)
+{
+    bool is_write = ask->what == MEMRATE_WRITE;
+    place_id gpu = ask->gpu, memory = ask->memory, numa = ask->access->place.numa;
+    const place_id ends[][2] = {
+        [OF_GPU] = {gpu, memory},
+        [OF_BYTES] = {is_write ? gpu : memory, is_write ? memory : gpu},
+        [OF_MEMORY] = {memory, gpu},
+        [AGAINST_BYTES] = {is_write ? memory : gpu, is_write ? gpu : memory},
+        [OF_CORES] = {numa, numa}};
+    const place_id *its = ends[row->ends];
+    const struct value *value =
+        values_find(ask->access->snap->values, row->metric, its[0], its[1], row->axes[ask->what]);
+    return counts(row, value) ? value : NULL;
+}
+
+/* Replaces best by a less doubtful value. */
+static void consider(const struct ask *ask, struct memrate *best)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct row *row = &rows[i];
+        enum source source = estimate_worse(row->source, ask->least);
+        if ((row->where & ask->where) == 0 || (row->kinds >> ask->access->place.kind & 1) == 0 ||
+            row->axes[ask->what] == NULL || (best->item != NULL && source >= best->source) ||
+            (row->ends == OF_CORES && ask->access->place.apu == PLACE_NONE))
+            continue;
+        const struct value *value = value_of(ask, row);
+        if (value == NULL ||
+            (best->item != NULL && estimate_worse(source, estimate_source(value)) >= best->source))
+            continue;
+        *best = memrate_of(value);
+        if (source != SOURCE_MEASURED)
+            *best = memrate_doubted(*best, source, REASON_SIMILAR_ACCESS);
+        if (ask->gpu != ask->access->user->gpu || source == SOURCE_REVERSE_DIRECTION)
+            best->low = best->high = NAN; /* the interval is another's */
+    }
+}
+
+/* The GPU's own memory; that of a GPU of the same model. */
+static void consider_own(struct ask ask, struct memrate *best)
+{
+    const struct graph *graph = ask.access->snap->graph;
+    place_id gpu = ask.gpu;
+    const char *model = graph_place(graph, gpu)->model;
+    ask.where = OWN;
+    ask.memory = gpu;
+    consider(&ask, best);
+    ask.least = estimate_worse(ask.least, SOURCE_SIMILAR_PAIR);
+    for (place_id g = graph_next(graph, PLACE_GPU, 0);
+         g != PLACE_NONE && model != NULL && (best->item == NULL || best->source > ask.least);
+         g = graph_next(graph, PLACE_GPU, g + 1)) {
+        const char *its = graph_place(graph, g)->model;
+        ask.gpu = ask.memory = g;
+        if (g != gpu && its != NULL && strcmp(its, model) == 0)
+            consider(&ask, best);
+    }
+}
+
+/* By values alone. Memory of a processor that is a GPU's as well is another kind of that GPU's. */
+static struct memrate by_values(const struct memrate_access *access, enum memrate_what what)
+{
+    const struct memkind_place *place = &access->place;
+    place_id gpu = access->user->gpu;
+    struct memrate best = MEMRATE_UNKNOWN;
+    struct ask ask = {
+        .access = access, .gpu = gpu, .memory = place->owner, .what = what, .where = PEER};
+    if (place->owner == PLACE_NONE) {
+        ask.memory = place->memory;
+        ask.where = HOST;
+        consider(&ask, &best);
+        ask.memory = place->apu;
+        ask.where = PEER;
+        ask.least = SOURCE_SIMILAR_PAIR;
+    }
+    if (memkind_is_own(access->snap->graph, place, gpu))
+        consider_own(ask, &best);
+    else if (ask.memory != PLACE_NONE)
+        consider(&ask, &best);
+    return best;
+}
+
+struct memrate memrate_of_links(const struct memrate_access *access, enum memrate_what what,
+                                place_id here, place_id there)
+{
+    bool is_write = what == MEMRATE_WRITE;
+    const struct matrix_item *item =
+        what == MEMRATE_LATENCY || here == there
+            ? NULL
+            : matrix_find(access->snap->derived.matrix, is_write ? here : there,
+                          is_write ? there : here, MECHANISM_KERNEL);
+    if (item == NULL)
+        return MEMRATE_UNKNOWN;
+    transfer_cite(&item->alone, access->evidence, access->start, NULL);
+    return (struct memrate){.value = item->alone.bytes_per_s,
+                            .low = NAN,
+                            .high = NAN,
+                            .source = SOURCE_NOMINAL,
+                            .why = REASON_ACCESS_BY_LINKS};
+}
+
+struct memrate memrate_of_gpu(const struct memrate_access *access, enum memrate_what what)
+{
+    const struct memkind_place *place = &access->place;
+    place_id gpu = access->user->gpu, nearest = locality_numa(access->snap->graph, gpu);
+    struct memrate found = by_values(access, what);
+    if (found.item != NULL) {
+        evidence_add(access->evidence, access->start, found.item);
+        return found;
+    }
+    size_t evidence = access->evidence->count;
+    found = memrate_of_links(access, what, gpu,
+                             place->owner != PLACE_NONE ? place->owner : place->memory);
+    if (isnan(found.value) || place->owner != PLACE_NONE || nearest == PLACE_NONE ||
+        nearest == place->memory)
+        return found;
+    struct memrate_access there = *access;
+    there.place.memory = there.place.numa = nearest;
+    access->evidence->count = evidence;
+    struct memrate near = memrate_of_gpu(&there, what);
+    if (near.value <= found.value)
+        return memrate_doubted(near, SOURCE_NOMINAL, REASON_ACCESS_BY_LINKS);
+    access->evidence->count = evidence;
+    return memrate_of_links(access, what, gpu, place->memory);
+}
+
+/* That at the nearest NUMA node stands for others, so that none looks better for want of a
+ * measurement. */
+struct memrate memrate_first_touch(const struct memrate_access *access, enum memrate_what what)
+{
+    static const char *const axes[2][2][2] = {
+        {{"kind=system;operation=read", "kind=system;operation=read;xnack=on"},
+         {"kind=migrating;operation=read", "kind=migrating;operation=read;xnack=on"}},
+        {{"kind=system;operation=write", "kind=system;operation=write;xnack=on"},
+         {"kind=migrating;operation=write", "kind=migrating;operation=write;xnack=on"}}};
+    const struct memkind_place *place = &access->place;
+    bool is_write = what == MEMRATE_WRITE,
+         is_system = place->kind == MEMKIND_SYSTEM && place->owner == PLACE_NONE;
+    place_id gpu = place->migrates ? place->gpu : access->user->gpu,
+             nearest = locality_numa(access->snap->graph, gpu);
+    const place_id at[] = {is_system ? place->memory : nearest, nearest};
+    for (size_t i = 0; i < 2 && (is_system || place->migrates); i++) {
+        const struct value *v =
+            at[i] == PLACE_NONE
+                ? NULL
+                : values_find(access->snap->values, METRIC_HOST_GPU_KERNEL, is_write ? gpu : at[i],
+                              is_write ? at[i] : gpu,
+                              axes[is_write][place->kind == MEMKIND_MANAGED][access->xnack]);
+        if (v == NULL || !(v->value > 0))
+            continue;
+        struct memrate touch = memrate_of(v);
+        evidence_add(access->evidence, access->start, v);
+        if (i == 1) { /* the interval is another memory's */
+            touch = memrate_doubted(touch, SOURCE_SIMILAR_PAIR, REASON_SIMILAR_ACCESS);
+            touch.low = touch.high = NAN;
+        }
+        return touch;
+    }
+    return MEMRATE_UNKNOWN;
+}

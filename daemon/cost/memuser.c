@@ -1,0 +1,178 @@
+#include "cost/memuser.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/curve.h"
+#include "node/locality.h"
+
+/* ---- cores ---- */
+
+static void count_at(struct memuser *user, place_id at, bool is_inside)
+{
+    user->of[at]++;
+    user->inside[at] = (uint16_t)(user->inside[at] + is_inside);
+}
+
+/* A NUMA node stands beside the places above a core, not among them: count it once. */
+static void count_core(const struct graph *graph, place_id core, bool is_inside,
+                       struct memuser *user)
+{
+    place_id numa = graph_place(graph, core)->numa;
+    for (place_id p = core; p != PLACE_NONE; p = graph_place(graph, p)->parent) {
+        count_at(user, p, is_inside);
+        numa = p == numa ? PLACE_NONE : numa;
+    }
+    if (numa != PLACE_NONE)
+        count_at(user, numa, is_inside);
+}
+
+enum berth_code memuser_of_cores(const struct graph *graph, const struct cpuset *cpus,
+                                 struct memuser *ret, struct berth_err *err)
+{
+    size_t n = graph->place_count;
+    uint16_t *inside = calloc(n, 2 * sizeof *inside);
+    if (inside == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory to count cores");
+    struct memuser user = {.gpu = PLACE_NONE, .inside = inside, .of = inside + n};
+    for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE;
+         c = graph_next(graph, PLACE_CORE, c + 1)) {
+        const struct cpuset *its = graph_place(graph, c)->cpus;
+        count_core(graph, c, its != NULL && cpuset_intersects(its, cpus), &user);
+    }
+    user.cores = user.in_all = inside[0];
+    *ret = user;
+    return BERTH_OK;
+}
+
+void memuser_done(struct memuser *user)
+{
+    free(user->inside);
+    user->inside = user->of = NULL;
+}
+
+/* ---- reach ---- */
+
+/* Words of the gpu probe about a transfer that is impossible, not one that it had no time for. */
+static bool is_never(const char *why)
+{
+    static const char *const nevers[] = {"does not reach", "no managed memory", "has no access"};
+    for (size_t i = 0; why != NULL && i < sizeof nevers / sizeof nevers[0]; i++)
+        if (strstr(why, nevers[i]) != NULL)
+            return true;
+    return false;
+}
+
+static enum memuser_reach look(const struct snapshot *snap, enum metric metric, place_id from,
+                               place_id to, const char *axes)
+{
+    const struct value *v;
+    for (size_t n = values_range_to(snap->values, metric, from, to, &v); n > 0; v++, n--)
+        if (strcmp(values_axes(snap->values, v), axes) == 0)
+            return v->value > 0           ? MEMUSER_REACHED
+                   : is_never(v->why_not) ? MEMUSER_UNREACHED
+                                          : MEMUSER_UNKNOWN;
+    return MEMUSER_UNKNOWN;
+}
+
+/* Reached where it is from any NUMA node, under any of the axes. */
+static enum memuser_reach look_from_any(const struct snapshot *snap, place_id gpu,
+                                        const char *const *axes)
+{
+    enum memuser_reach found = MEMUSER_UNKNOWN;
+    for (; *axes != NULL; axes++)
+        for (place_id n = graph_next(snap->graph, PLACE_NUMA, 0); n != PLACE_NONE;
+             n = graph_next(snap->graph, PLACE_NUMA, n + 1)) {
+            enum memuser_reach reach = look(snap, METRIC_HOST_GPU_KERNEL, n, gpu, *axes);
+            if (reach == MEMUSER_REACHED)
+                return reach;
+            found = reach == MEMUSER_UNKNOWN ? found : reach;
+        }
+    return found;
+}
+
+static bool is_coherent(const struct graph *graph, place_id gpu)
+{
+    for (size_t i = 0; i < graph->link_count; i++) {
+        const struct link *link = &graph->links[i];
+        if (link->kind == LINK_C2C && (link->from == gpu || link->to == gpu))
+            return true;
+    }
+    return memkind_common(graph, gpu) != PLACE_NONE;
+}
+
+/* True when a rate of the gpu in ordinary memory was measured. */
+static bool uses_system(const struct snapshot *snap, place_id gpu)
+{
+    const struct value *v;
+    for (size_t n = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, gpu, &v); n > 0; v++, n--)
+        if (graph_place(snap->graph, v->to)->kind == PLACE_NUMA && v->value > 0 &&
+            values_axes(snap->values, v)[0] == '\0')
+            return true;
+    return false;
+}
+
+static struct memuser_reached reach_of_system(const struct snapshot *snap, place_id gpu)
+{
+    static const char *const plain[] = {"kind=system;operation=read", NULL},
+                             *const xnack[] = {"kind=system;operation=read;xnack=on", NULL};
+    enum memuser_reach reach =
+        uses_system(snap, gpu) ? MEMUSER_REACHED : look_from_any(snap, gpu, plain);
+    if (reach != MEMUSER_REACHED && look_from_any(snap, gpu, xnack) == MEMUSER_REACHED)
+        return (struct memuser_reached){MEMUSER_REACHED, .xnack = true};
+    if (reach == MEMUSER_UNKNOWN && is_coherent(snap->graph, gpu))
+        reach = MEMUSER_REACHED;
+    return (struct memuser_reached){reach, false};
+}
+
+/* Managed memory moves to the cores that touch it, or is touched from afar: they always reach it.
+ */
+struct memuser_reached memuser_reaches(const struct memuser *user, const struct snapshot *snap,
+                                       const struct memkind_place *place)
+{
+    struct memuser_reached found = {MEMUSER_REACHED, false};
+    bool is_device = place->kind == MEMKIND_DEVICE;
+    if (user->gpu == PLACE_NONE)
+        found.reach = is_device && place->apu == PLACE_NONE ? MEMUSER_UNREACHED : MEMUSER_REACHED;
+    else if (place->kind == MEMKIND_SYSTEM)
+        found = user->system;
+    else if (place->kind == MEMKIND_MANAGED)
+        found = user->managed;
+    else if (is_device && place->gpu != user->gpu)
+        found.reach = look(snap, METRIC_GPU_GPU_KERNEL, user->gpu, place->gpu, "operation=read");
+    return found;
+}
+
+/* ---- kernels ---- */
+
+static void widen(const struct snapshot *snap, enum metric metric, place_id gpu, double *most,
+                  double *least)
+{
+    const struct curve *curve;
+    for (size_t n = curve_range(snap->derived.curves, metric, &curve); n > 0; curve++, n--)
+        if (curve->from == gpu || curve->to == gpu) {
+            *most = fmax(*most, curve->fit.piece[0].t0_ns);
+            *least = fmin(*least, curve->fit.piece[0].t0_ns);
+        }
+}
+
+/* In its own memory a kernel starts as a streaming copy does. Elsewhere it starts no faster: the
+ * latest start counts of all that are known. */
+struct memuser memuser_of_gpu(const struct snapshot *snap, place_id gpu)
+{
+    static const char *const managed[] = {"kind=managed;operation=read", "kind=managed",
+                                          "kind=migrating;operation=read", NULL};
+    const struct curve *own = curve_find(snap->derived.curves, METRIC_GPU_STREAM, gpu, gpu, "");
+    double most = own != NULL ? own->fit.piece[0].t0_ns : 0, least = own != NULL ? most : INFINITY;
+    place_id common = memkind_common(snap->graph, gpu);
+    struct memuser user = {.gpu = gpu};
+    user.own = memkind_place(snap->graph, common != PLACE_NONE ? common : gpu, MEMKIND_DEVICE, gpu);
+    user.system = reach_of_system(snap, gpu);
+    user.managed.reach = look_from_any(snap, gpu, managed);
+    user.start.ns = most;
+    widen(snap, METRIC_HOST_GPU_KERNEL, gpu, &most, &least);
+    widen(snap, METRIC_GPU_GPU_KERNEL, gpu, &most, &least);
+    user.far_start = (struct memuser_start){most, isinf(least) ? 0 : most - least};
+    return user;
+}
