@@ -436,42 +436,6 @@ struct load_table *plan_load_table_new(const struct snapshot *snap, const place_
     return finish(table, ok && list_all_uses(table) && find_runs(table));
 }
 
-static bool is_same(const struct transfer *a, const struct transfer *b)
-{
-    return a->from == b->from && a->to == b->to && a->by == b->by;
-}
-
-/* Several transfers of one pair by one mechanism get together what one of them gets. */
-static bool add_repeated(struct load_table *table, const struct transfer *const *moves,
-                         size_t count, size_t i, uint16_t *ret_index)
-{
-    const struct load_resource resource = {.name = "one pair",
-                                           .step_count = 1,
-                                           .step = {{1, moves[i]->bytes_per_s, NAN, NAN, NAN}},
-                                           .is_nominal = true};
-    size_t first = 0, next = i + 1;
-    while (!is_same(moves[first], moves[i]))
-        first++;
-    while (next < count && !is_same(moves[next], moves[i]))
-        next++;
-    *ret_index = first < i ? table->use[table->transfer[first].use] : SIM_NO_LIMIT;
-    return first < i || next == count || add_resource(table, &resource, ret_index);
-}
-
-struct load_table *plan_load_table_of(const struct snapshot *snap,
-                                      const struct transfer *const *moves, size_t count)
-{
-    struct load_table *table = begin(snap, count);
-    bool ok = table != NULL && table->transfer != NULL && table->index != NULL;
-    for (size_t i = 0; i < count && ok; i++) {
-        uint16_t repeated;
-        take_alone(table, moves[i], false, &table->transfer[i]);
-        ok = add_repeated(table, moves, count, i, &repeated) &&
-             list_uses(table, &table->transfer[i], repeated);
-    }
-    return finish(table, ok);
-}
-
 void plan_load_free(struct load_table *table)
 {
     if (table == NULL)

@@ -34,7 +34,7 @@ struct load_table {
     place_id *place;
     size_t place_count;
     enum load_by by;
-    struct load_transfer *transfer; /* by mechanism, from, to; or those of plan_load_table_of */
+    struct load_transfer *transfer; /* by mechanism, from, to */
     size_t transfer_count;
     struct load_resource *resource;
     size_t resource_count, resource_room;
@@ -60,12 +60,9 @@ static inline uint32_t plan_load_table_number(const struct load_table *table,
     return (uint32_t)(transfer - table->transfer) + 1;
 }
 
-/* Of all pairs of count places; or of these moves alone, a transfer each, without runs. NULL when
- * out of memory. */
+/* Of all pairs of count places. NULL when out of memory. */
 struct load_table *plan_load_table_new(const struct snapshot *snap, const place_id *places,
                                        size_t count, enum load_by by);
-struct load_table *plan_load_table_of(const struct snapshot *snap,
-                                      const struct transfer *const *moves, size_t count);
 
 /* As its caller's clock sees it. ret_bytes_ns: the part of it in which bytes move; NULL fine. */
 double plan_load_table_alone_ns(const struct load_transfer *transfer, double bytes,

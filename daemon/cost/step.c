@@ -1,67 +1,257 @@
 #include "cost/step.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "cost/limits.h"
-#include "cost/load_table.h"
+#include "node/spread.h"
+#include "sim/sim.h"
 
-static void prepare_step(struct load_scratch *scratch, const struct step_flow *flows, size_t count)
+#define FASTER_MOST 0.9 /* relative: the most that an interval takes off a time */
+#define LEAST_NS    1e-3
+/* Where shares are unfair, each flow weighs so much of the one before. */
+#define FIRST       1e-3
+#define FIRST_LEAST 1e-12
+
+/* A limit as the simulator has it. */
+struct shared {
+    const struct limit *limit;             /* of the snapshot; NULL: of one pair */
+    struct sim_step step[LIMIT_STEPS_MAX]; /* at the end of its interval that is run */
+    unsigned kinds;                        /* of its users */
+};
+
+struct step {
+    const struct snapshot *snap;
+    const struct transfer *transfer[STEP_FLOWS_MAX];
+    struct sim_flow flow[STEP_FLOWS_MAX];
+    size_t count, shared_count;
+    struct shared *shared;
+    struct sim_limit *limit; /* by shared */
+    uint16_t *use;           /* by flow, room each */
+    size_t room;
+    struct sim *sim;
+};
+
+/* ---- limits ---- */
+
+static const char *axes_of(const struct step *step, const struct transfer *transfer)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct load_transfer *transfer = &scratch->table->transfer[i];
-        double bytes = flows[i].bytes, time_ns = transfer_queued_ns(&transfer->alone, bytes),
-               start_ns = bytes > 0 ? fmin(transfer->start_ns, time_ns) : time_ns;
-        plan_load_set_flow(scratch, i, transfer, bytes, bytes > 0 ? time_ns - start_ns : 1);
-        scratch->flow[i].bytes_per_s = fmax(scratch->flow[i].bytes_per_s, 1);
-        scratch->flow[i].begin_ns = flows[i].begin_ns;
-        scratch->flow[i].start_ns = start_ns;
-        scratch->flow[i].queue = 0;
-        scratch->flow[i].limit_count = bytes > 0 ? transfer->use_count : 0;
-    }
-    plan_load_limit_by_kinds(scratch, count);
+    return transfer->basis == BASIS_OWN ? values_axes(step->snap->values, transfer->value) : "";
 }
 
-static void take_step(struct load_scratch *scratch, struct step_flow *flows, size_t count)
+static void use(struct step *step, size_t flow, size_t shared)
 {
-    bool is_uneven = false;
-    for (size_t i = 0; i < count; i++) {
-        struct step_flow *flow = &flows[i];
-        const struct load_resource *shared = plan_load_shared(scratch, i);
-        double time_ns = scratch->flow[i].end_ns - flow->begin_ns,
-               spread = plan_load_spread(scratch, i);
-        flow->is_nominal = shared != NULL && shared->is_nominal;
-        flow->shared = shared != NULL && shared->limit != NULL ? shared->limit->name : NULL;
-        flow->time = estimate_of(time_ns, time_ns * (1 - fmin(spread, 1)), time_ns * (1 + spread));
-        flow->time.low_ns = isnan(spread) ? spread : flow->time.low_ns;
-        flow->soonest_ns = flow->latest_ns = time_ns;
-        is_uneven =
-            is_uneven || (shared != NULL && !shared->is_nominal && shared->limit->is_uneven);
+    struct sim_flow *its = &step->flow[flow];
+    step->use[flow * step->room + its->limit_count++] = (uint16_t)shared;
+    step->shared[shared].kinds |= step->transfer[flow]->kind;
+}
+
+static size_t add_shared(struct step *step, const struct limit *limit)
+{
+    size_t at = 0;
+    while (at < step->shared_count && (limit == NULL || step->shared[at].limit != limit))
+        at++;
+    if (at == step->shared_count)
+        step->shared[step->shared_count++] = (struct shared){.limit = limit};
+    return at;
+}
+
+/* Sets the capacities that do not depend on the end that is run. A stated one limits no more
+ * transfers of one kind than runs had without loss; of several kinds it limits all. */
+static void set_users(struct step *step, size_t at)
+{
+    struct shared *shared = &step->shared[at];
+    const struct limit *limit = shared->limit;
+    bool is_one = (shared->kinds & (shared->kinds - 1)) == 0;
+    size_t steps = limit == NULL || limit->source != LIMIT_RUNS ? 1 : limit->step_count;
+    for (size_t i = 0; i < steps && limit != NULL; i++)
+        shared->step[i].users = limit->step[i].flows;
+    if (limit != NULL && limit->source != LIMIT_RUNS) {
+        unsigned most = is_one ? limit->apart[transfer_kind_index(shared->kinds)] : 0;
+        shared->step[0].users = most < UINT_MAX ? most + 1 : most;
     }
-    for (int from_last = 0; from_last <= 1 && is_uneven; from_last++) {
-        plan_load_run_in_order(scratch, count, from_last);
-        for (size_t i = 0; i < count; i++) {
-            double time_ns = scratch->flow[i].end_ns - flows[i].begin_ns;
-            flows[i].soonest_ns = fmin(flows[i].soonest_ns, time_ns);
-            flows[i].latest_ns = fmax(flows[i].latest_ns, time_ns);
+    step->limit[at] = (struct sim_limit){shared->step, steps};
+}
+
+static bool is_same(const struct transfer *a, const struct transfer *b)
+{
+    return a->from == b->from && a->to == b->to && a->by == b->by;
+}
+
+/* Several transfers of one pair by one mechanism get together what one of them gets. */
+static void share_repeated(struct step *step, size_t flow)
+{
+    const struct transfer *transfer = step->transfer[flow];
+    size_t at = SIM_NO_LIMIT;
+    for (size_t i = flow; i < step->count; i++) {
+        if (!is_same(step->transfer[i], transfer))
+            continue;
+        if (i > flow && at == SIM_NO_LIMIT) {
+            at = add_shared(step, NULL);
+            step->shared[at].step[0] =
+                (struct sim_step){1, transfer->bytes_per_s / transfer->slowdown};
+            use(step, flow, at);
+        }
+        if (i > flow)
+            use(step, i, at);
+    }
+}
+
+static void find_limits(struct step *step)
+{
+    const struct limits *limits = step->snap->derived.limits;
+    uint16_t item[LIMITS_USES_MAX];
+    for (size_t i = 0; i < step->count; i++) {
+        size_t first = 0;
+        while (!is_same(step->transfer[first], step->transfer[i]))
+            first++;
+        if (first == i)
+            share_repeated(step, i);
+    }
+    for (size_t i = 0; i < step->count; i++) {
+        const struct transfer *transfer = step->transfer[i];
+        size_t uses = limits_of(limits, step->transfer[i]->kind, transfer->from, transfer->to,
+                                axes_of(step, transfer), item);
+        for (size_t u = 0; u < uses; u++)
+            use(step, i, add_shared(step, &limits->item[item[u]]));
+    }
+    for (size_t i = 0; i < step->shared_count; i++)
+        set_users(step, i);
+}
+
+struct step *step_new(const struct snapshot *snap, const struct transfer *const *transfers,
+                      size_t count)
+{
+    struct step *step = calloc(1, sizeof *step);
+    if (step == NULL)
+        return NULL;
+    step->snap = snap;
+    step->count = count;
+    memcpy(step->transfer, transfers, count * sizeof *transfers);
+    step->room = LIMITS_USES_MAX + count;
+    step->use = malloc(count * step->room * sizeof *step->use);
+    size_t most = snap->derived.limits->count + count + 1;
+    step->shared = malloc(most * sizeof *step->shared);
+    step->limit = malloc(most * sizeof *step->limit);
+    step->sim = sim_new(count, most, 0);
+    if (step->use != NULL && step->shared != NULL && step->limit != NULL && step->sim != NULL) {
+        find_limits(step);
+        return step;
+    }
+    step_free(step);
+    return NULL;
+}
+
+void step_free(struct step *step)
+{
+    if (step == NULL)
+        return;
+    free(step->use);
+    free(step->shared);
+    free(step->limit);
+    sim_free(step->sim);
+    free(step);
+}
+
+/* ---- runs ---- */
+
+struct step_flow step_flow_of(const struct transfer *transfer, double bytes)
+{
+    double time_ns = transfer_queued_ns(transfer, bytes),
+           start_ns = fmin(transfer_start_ns(transfer), time_ns);
+    return (struct step_flow){
+        .bytes = bytes, .piece = bytes, .start_ns = start_ns, .moves_ns = time_ns - start_ns};
+}
+
+/* Factor on times with that half interval, and on how rates differ from one measurement to the
+ * next; NAN unknown. */
+static double factor(const struct step *step, double spread, unsigned kind, enum step_end end)
+{
+    const struct agreement *drift = agreement_of(step->snap->derived.limits->agree, kind);
+    if (drift != NULL && drift->rates > 0)
+        spread = hypot(spread, spread_one(0, drift->rate, drift->rates, 1));
+    return isnan(spread) ? spread : end == STEP_SLOW ? 1 + spread : 1 - fmin(spread, FASTER_MOST);
+}
+
+static double flow_factor(const struct step *step, size_t i, double piece, enum step_end end)
+{
+    if (end == STEP_EXPECTED)
+        return 1;
+    struct estimate queued = transfer_queued(step->transfer[i], piece);
+    return factor(step, queued.high_ns / queued.time_ns - 1, step->transfer[i]->kind, end);
+}
+
+/* A stated capacity has no interval of its own. */
+static double limit_factor(const struct step *step, const struct limit *limit, enum step_end end)
+{
+    if (end == STEP_EXPECTED || limit->source != LIMIT_RUNS)
+        return 1;
+    return factor(step, limit->step[limit->step_count - 1].spread, transfer_kind_of(limit->metric),
+                  end);
+}
+
+/* Sets the capacities of the snapshot's limits at that end. */
+static void set_capacities(struct step *step, enum step_end end)
+{
+    for (size_t i = 0; i < step->shared_count; i++) {
+        struct shared *shared = &step->shared[i];
+        const struct limit *limit = shared->limit;
+        for (size_t s = 0; s < step->limit[i].step_count && limit != NULL; s++) {
+            double slower = limit_factor(step, limit, end);
+            shared->step[s].bytes_per_s = limit->step[s].bytes_per_s / (isnan(slower) ? 1 : slower);
         }
     }
 }
 
-enum berth_code plan_step(const struct snapshot *snap, struct step_flow *flows, size_t count,
-                          struct berth_err *err)
+static void set_flows(struct step *step, const struct step_flow *flows, enum step_end end)
 {
-    const struct transfer *transfer[STEP_FLOWS_MAX];
-    for (size_t i = 0; i < count; i++)
-        transfer[i] = flows[i].transfer;
-    struct load_table *table = plan_load_table_of(snap, transfer, count);
-    struct load_scratch *scratch = table != NULL ? plan_load_scratch_new(table, count) : NULL;
-    bool ok = scratch != NULL;
-    if (ok) {
-        prepare_step(scratch, flows, count);
-        sim_run(scratch->sim, scratch->limit, scratch->flow, count);
-        take_step(scratch, flows, count);
+    for (size_t i = 0; i < step->count; i++) {
+        const struct step_flow *from = &flows[i];
+        struct sim_flow *flow = &step->flow[i];
+        double slower = flow_factor(step, i, from->piece, end);
+        double moves_ns = fmax(from->moves_ns * (isnan(slower) ? 1 : slower), LEAST_NS);
+        flow->bytes = from->bytes;
+        flow->bytes_per_s = from->bytes / moves_ns * 1e9;
+        flow->begin_ns = from->begin_ns;
+        flow->start_ns = from->start_ns;
+        flow->limit = &step->use[i * step->room];
+        flow->weight = 0;
     }
-    plan_load_scratch_free(scratch);
-    plan_load_free(table);
-    return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
+}
+
+/* Sets what slowed a flow; true when that limit is not shared fairly. */
+static bool take(const struct step *step, size_t i, enum step_end end, struct step_flow *flow)
+{
+    uint16_t at = step->flow[i].slowed_by;
+    const struct limit *limit = at == SIM_NO_LIMIT ? NULL : step->shared[at].limit;
+    flow->end_ns = step->flow[i].end_ns;
+    flow->shared = limit;
+    flow->is_stated = at != SIM_NO_LIMIT && (limit == NULL || limit->source != LIMIT_RUNS);
+    if (isnan(flow_factor(step, i, flow->piece, end)) ||
+        (limit != NULL && isnan(limit_factor(step, limit, end))))
+        flow->end_ns = NAN;
+    return limit != NULL && limit->is_uneven;
+}
+
+void step_run(struct step *step, struct step_flow *flows, enum step_end end)
+{
+    bool is_uneven = false;
+    set_capacities(step, end);
+    set_flows(step, flows, end);
+    sim_run(step->sim, step->limit, step->flow, step->count);
+    for (size_t i = 0; i < step->count; i++)
+        is_uneven = take(step, i, end, &flows[i]) || is_uneven;
+    /* the first flow, or the last one, takes all that it can */
+    for (int last = 0; last < 2 && is_uneven && end != STEP_EXPECTED; last++) {
+        for (size_t i = 0; i < step->count; i++)
+            step->flow[i].weight =
+                fmax(pow(FIRST, (double)(last ? step->count - 1 - i : i)), FIRST_LEAST);
+        sim_run(step->sim, step->limit, step->flow, step->count);
+        for (size_t i = 0; i < step->count; i++) {
+            double end_ns = step->flow[i].end_ns;
+            if ((end == STEP_SLOW) == (end_ns > flows[i].end_ns) && !isnan(flows[i].end_ns))
+                flows[i].end_ns = end_ns;
+        }
+    }
 }

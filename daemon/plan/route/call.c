@@ -6,7 +6,6 @@
 
 #include "cost/endpoints.h"
 #include "node/gpu.h"
-#include "plan/route/price.h"
 
 struct writer {
     const struct graph *graph;
@@ -170,17 +169,13 @@ void plan_call_make(const struct graph *graph, const struct values *values, cons
     for (size_t w = 0; w < option->part_count; w++)
         for (size_t i = 0; i < option->part[w].hop_count; i++) {
             runtime_variables_mix(&writer.mix, graph, &option->part[w].hop[i]);
-            writer.mix.shares =
-                writer.mix.shares || price_kernels(option, option->part[w].hop[i].driver) +
-                                             option->part[w].kernels_beside[i] >
-                                         1;
+            writer.mix.shares = writer.mix.shares || option->part[w].kernels[i] > 1;
         }
     for (size_t w = 0; w < option->part_count; w++) {
         put(&writer, "%s", w > 0 ? "; at the same time " : "");
         for (size_t i = 0; i < option->part[w].hop_count; i++) {
             put(&writer, "%s", i > 0 ? ", then " : "");
-            writer.kernels = (unsigned)(price_kernels(option, option->part[w].hop[i].driver) +
-                                        option->part[w].kernels_beside[i]);
+            writer.kernels = option->part[w].kernels[i];
             writer.has_stream = has_stream(option, w, i);
             put_hop(&writer, &option->part[w].hop[i]);
         }

@@ -247,11 +247,10 @@ static void tell_first(const struct route_work *work)
                              rate_source(hop)),
                     NUMBERS(hop->bytes_per_s));
         for (size_t i = 0; i < first->part[p].hop_count; i++) {
-            place_id driver = first->part[p].hop[i].driver;
-            size_t kernels = price_kernels(first, driver) + first->part[p].kernels_beside[i];
-            if (first->part[p].hop[i].by == MECHANISM_KERNEL && kernels > 1)
-                reasons_add(reasons, REASON_KERNELS_SHARE, SUBJECTS(name_of(work, driver)),
-                            NUMBERS((double)kernels));
+            if (first->part[p].kernels[i] > 1)
+                reasons_add(reasons, REASON_KERNELS_SHARE,
+                            SUBJECTS(name_of(work, first->part[p].hop[i].driver)),
+                            NUMBERS(first->part[p].kernels[i]));
         }
     }
     double start_ns = first->part[0].hop[0].t0_call_ns;

@@ -3,14 +3,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cost/policy.h"
-#include "plan/route/contention.h"
+#include "plan/route/fits.h"
+#include "plan/route/measured.h"
 #include "plan/route/order.h"
 #include "plan/route/paths.h"
 
-#define SPLIT_PATHS 48 /* by one mechanism, at most 63; the shortest ones are split over */
-#define LOOKED      48 /* sets of one kind that are priced */
-#define SIMULATED   32 /* of these, with the limits that they share */
+#define LOOKED    48 /* sets of one kind that are priced alone */
+#define SIMULATED 32 /* of these, with the limits that they share */
 
 /* Paths to be taken at once, and about how long they take alone. */
 struct candidate {
@@ -33,8 +32,8 @@ static void add(struct search *search, const struct path *const *path, size_t co
 {
     double rate = 0, bytes = search->work->bytes;
     for (size_t i = 0; i < count; i++) {
-        rate += path[i]->rate;
-        bytes += path[i]->rate * path[i]->time_ns / 1e9 - search->work->bytes;
+        rate += path[i]->pipe.rate;
+        bytes += path[i]->pipe.rate * path[i]->time_ns / 1e9 - search->work->bytes;
     }
     size_t at = search->count;
     if (at == LOOKED && bytes / rate * 1e9 >= search->item[--at].about_ns)
@@ -50,31 +49,44 @@ static void add(struct search *search, const struct path *const *path, size_t co
 
 /* ---- the best of a kind ---- */
 
-/* Prices a candidate with its slowdown. False: it may be left out. */
-static bool price(struct search *search, const struct candidate *candidate, double lead_ns,
-                  double any_ns, struct route_option *ret)
+static bool is_enough(const struct route_option *option, double bytes)
+{
+    for (size_t p = 0; p < option->part_count && option->part_count > 1; p++)
+        if (option->part[p].share * bytes < PRICE_LEAST_PART)
+            return false;
+    return true;
+}
+
+/* Prices a new option, which takes so long at least. False: it takes longer than the fastest that
+ * may lead, and the fastest. */
+static bool price(struct search *search, double least_ns, double lead_ns, double any_ns,
+                  struct route_option *option)
 {
     const struct route_work *work = search->work;
-    if (candidate->count > 2 && !paths_fit(work, candidate->path, candidate->count))
+    measured_find(work, option);
+    bool may_lead = order_has_evidence(work, search->reference, option);
+    if (least_ns >= (may_lead ? fmax(lead_ns, any_ns) : any_ns))
         return false;
+    search->simulated++;
+    if (!price_option(work, may_lead, fmax(lead_ns, any_ns), option)) {
+        search->code = err_set(search->err, BERTH_NO_MEMORY, "no memory for options");
+        return false;
+    }
+    order_judge(work, search->reference, option);
+    return true;
+}
+
+static bool try(struct search *search, const struct candidate *candidate, double lead_ns,
+                double any_ns, struct route_option *ret)
+{
+    double bytes = search->work->bytes;
     const struct price_pipe *pipe[ROUTE_PARTS_MAX];
     for (size_t p = 0; p < candidate->count; p++)
         pipe[p] = &candidate->path[p]->pipe;
-    double alone_ns = price_time_ns(pipe, candidate->count, work->bytes);
-    if (alone_ns >= fmax(lead_ns, any_ns))
-        return false;
-    paths_option(work, candidate->path, candidate->count, ret);
-    order_begin(work, ret);
-    bool may_lead = work->request.allow_unmeasured || search->reference == NULL ||
-                    (ret->source == SOURCE_MEASURED && ret->is_together);
-    if (!may_lead && alone_ns >= any_ns)
-        return false;
-    search->simulated++;
-    search->code = contention_apply(work, ret, search->err);
-    if (search->code != BERTH_OK || !price_is_enough(ret, work->bytes))
-        return false;
-    order_judge(work, search->reference, ret);
-    return true;
+    double alone_ns = price_alone_ns(pipe, candidate->count, bytes);
+    return alone_ns < fmax(lead_ns, any_ns) &&
+           paths_option(search->work, candidate->path, candidate->count, ret) &&
+           price(search, alone_ns, lead_ns, any_ns, ret) && is_enough(ret, bytes);
 }
 
 /* Keeps the fastest candidate that may lead, and the fastest, if they take less than limit_ns. */
@@ -86,7 +98,7 @@ static void keep_best(struct search *search, double limit_ns)
     search->simulated = 0;
     for (size_t i = 0;
          i < search->count && search->simulated < SIMULATED && search->code == BERTH_OK; i++) {
-        if (!price(search, &search->item[i], best_ns[0], best_ns[1], &option))
+        if (!try(search, &search->item[i], best_ns[0], best_ns[1], &option))
             continue;
         for (int k = option.may_lead ? 0 : 1; k < 2; k++)
             if (option.predicted.time_ns < best_ns[k]) {
@@ -111,10 +123,10 @@ static double best_ns(const struct search *search)
     return ns;
 }
 
-/* The paths by one mechanism that transfers are split over. */
+/* The paths by one mechanism that transfers are split over: the shortest ones. */
 struct splits {
-    const struct path *path[SPLIT_PATHS];
-    uint64_t fits[SPLIT_PATHS]; /* bits of the later ones that can be taken at once with it */
+    const struct path *path[FITS_PATHS];
+    uint64_t fits[FITS_PATHS];
     size_t count;
 };
 
@@ -141,17 +153,10 @@ static void find_splits(struct search *search, const struct path *path, size_t c
     const struct path *chosen[ROUTE_PARTS_MAX];
     if (search->work->bytes < 2 * PRICE_LEAST_PART)
         return;
-    for (size_t i = 0; i < count && splits.count < SPLIT_PATHS; i++) {
-        if (path[i].by != by)
-            continue;
-        splits.path[splits.count] = &path[i];
-        splits.fits[splits.count] = 0;
-        for (size_t k = 0; k < splits.count; k++) {
-            const struct path *two[] = {splits.path[k], &path[i]};
-            splits.fits[k] |= paths_fit(search->work, two, 2) ? UINT64_C(1) << splits.count : 0;
-        }
-        splits.count++;
-    }
+    for (size_t i = 0; i < count && splits.count < FITS_PATHS; i++)
+        if (path[i].by == by)
+            splits.path[splits.count++] = &path[i];
+    fits_find(search->work, splits.path, splits.count, splits.fits);
     for (size_t parts = 2; parts <= ROUTE_PARTS_MAX && search->code == BERTH_OK; parts++) {
         add_sets(search, &splits, (UINT64_C(1) << splits.count) - 1, chosen, 0, parts);
         keep_best(search, best_ns(search));
@@ -177,8 +182,7 @@ static void find_direct(struct search *search, const struct path *path, size_t c
         const struct path *one = &path[i];
         struct route_option *option = &answer->option[answer->count++];
         paths_option(search->work, &one, 1, option);
-        order_begin(search->work, option);
-        search->code = contention_apply(search->work, option, search->err);
+        price(search, 0, INFINITY, INFINITY, option);
     }
     search->reference = order_reference(answer);
     for (size_t i = 0; i < answer->count; i++)
@@ -195,7 +199,8 @@ enum berth_code options_find(struct route_work *work, struct berth_err *err)
     search.work = work;
     search.err = err;
     search.code = BERTH_OK;
-    search.count = 0;
+    search.count = search.simulated = 0;
+    search.reference = NULL;
     find_direct(&search, path, count);
     const struct route_option *reference = search.reference;
     /* beside one of which such a size is not known others would look too good, or too bad */
@@ -206,7 +211,5 @@ enum berth_code options_find(struct route_work *work, struct berth_err *err)
         find_splits(&search, path, count, (enum mechanism)by);
     }
     free(path);
-    for (size_t i = 0; i < work->answer->count && search.code == BERTH_OK; i++)
-        price_option(&work->answer->option[i], work->bytes);
     return search.code;
 }

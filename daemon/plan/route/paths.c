@@ -2,13 +2,10 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cost/endpoints.h"
-#include "cost/limits.h"
 #include "cost/matrix.h"
 #include "node/gpu.h"
-#include "plan/route/order.h"
 
 /* One program's kernels on one gpu share the blocks that it holds, launched with fewer each: a part
  * must be enough to fill a link. */
@@ -42,9 +39,8 @@ struct list {
 static void finish(const struct route_work *work, struct path *path)
 {
     const struct price_pipe *pipe = &path->pipe;
-    price_begin(&path->part, path->kind == PATH_DIRECT, &path->pipe);
-    path->rate = path->pipe.rate;
-    path->time_ns = price_time_ns(&pipe, 1, work->bytes);
+    price_pipe(&path->part, path->kind == PATH_DIRECT, &path->pipe);
+    path->time_ns = price_alone_ns(&pipe, 1, work->bytes);
 }
 
 /* Through count memories. */
@@ -127,7 +123,7 @@ static void add_direct(struct route_work *work, int last, struct list *list)
     for (int by = is_known ? MECHANISM_KERNEL : MECHANISM_COPY_ENGINE; by <= last && !has_kernel;
          by++)
         add_path(work, PATH_DIRECT, (enum mechanism)by, NULL, 0, list);
-    if (list->count == 2 && list->item[1].rate <= list->item[0].rate &&
+    if (list->count == 2 && list->item[1].pipe.rate <= list->item[0].pipe.rate &&
         matrix_is_guess(work->matrix, from, to, MECHANISM_KERNEL))
         list->count = 1;
     /* gpus of two vendors have no direct path */
@@ -141,8 +137,8 @@ static int by_hops(const void *a, const void *b)
     const struct path *x = a, *y = b;
     if (x->part.hop_count != y->part.hop_count)
         return x->part.hop_count < y->part.hop_count ? -1 : 1;
-    if (x->rate != y->rate)
-        return x->rate > y->rate ? -1 : 1;
+    if (x->pipe.rate != y->pipe.rate)
+        return x->pipe.rate > y->pipe.rate ? -1 : 1;
     for (size_t i = 0; i < x->part.hop_count; i++)
         if (x->part.hop[i].to != y->part.hop[i].to)
             return x->part.hop[i].to < y->part.hop[i].to ? -1 : 1;
@@ -171,99 +167,34 @@ bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count)
 
 /* ---- options ---- */
 
-/* Counts kernels of concurrent transfers on that gpu. */
-static size_t kernels_beside(const struct route_work *work, place_id gpu)
+/* Counts the kernels of the paths and of concurrent transfers on that gpu. */
+static size_t kernels_on(const struct route_work *work, const struct path *const *path,
+                         size_t count, place_id gpu)
 {
-    size_t count = 0;
+    size_t kernels = 0;
     for (size_t i = 0; i < work->request.concurrent_count; i++)
-        count += work->concurrent[i].by == MECHANISM_KERNEL && work->concurrent[i].driver == gpu;
-    return count;
+        kernels += work->concurrent[i].by == MECHANISM_KERNEL && work->concurrent[i].driver == gpu;
+    for (size_t p = 0; p < count; p++)
+        for (size_t i = 0; i < path[p]->part.hop_count; i++)
+            kernels += path[p]->by == MECHANISM_KERNEL && path[p]->part.hop[i].driver == gpu;
+    return kernels;
 }
 
-void paths_option(const struct route_work *work, const struct path *const *path, size_t count,
+bool paths_option(const struct route_work *work, const struct path *const *path, size_t count,
                   struct route_option *ret)
 {
     ret->part_count = count;
-    ret->shared = NULL;
-    ret->is_shared_stated = false;
-    ret->soonest = ret->latest = 1;
     ret->worth_measuring[0] = '\0';
     for (size_t p = 0; p < count; p++) {
         ret->part[p] = path[p]->part;
         for (size_t i = 0; i < ret->part[p].hop_count; i++) {
-            const struct transfer *hop = &ret->part[p].hop[i];
-            ret->part[p].kernels_beside[i] =
-                (uint8_t)(hop->by == MECHANISM_KERNEL ? kernels_beside(work, hop->driver) : 0);
+            place_id driver = ret->part[p].hop[i].driver;
+            size_t kernels =
+                path[p]->by == MECHANISM_KERNEL ? kernels_on(work, path, count, driver) : 0;
+            if (kernels > KERNELS_MAX && count > 1)
+                return false;
+            ret->part[p].kernels[i] = (uint8_t)kernels;
         }
     }
-}
-
-/* True when no other path has the hop, and its gpu runs few enough kernels. */
-static bool hop_fits(const struct route_work *work, const struct path *const *path, size_t count,
-                     size_t its, const struct transfer *hop)
-{
-    size_t kernels = hop->by == MECHANISM_KERNEL ? kernels_beside(work, hop->driver) : 0;
-    for (size_t p = 0; p < count; p++)
-        for (size_t i = 0; i < path[p]->part.hop_count; i++) {
-            const struct transfer *other = &path[p]->part.hop[i];
-            if (p != its && other->from == hop->from && other->to == hop->to)
-                return false;
-            kernels += hop->by == MECHANISM_KERNEL && other->driver == hop->driver;
-        }
-    return kernels <= KERNELS_MAX;
-}
-
-/* Writes the limits of a hop that concurrent runs show. Returns their number. */
-static size_t known_limits(const struct route_work *work, const struct transfer *hop,
-                           uint16_t ret[LIMITS_USES_MAX])
-{
-    const struct limits *limits = work->snap->derived.limits;
-    const char *axes = hop->basis == BASIS_OWN ? values_axes(work->snap->values, hop->value) : "";
-    size_t count = limits_of(limits, hop->kind, hop->from, hop->to, axes, ret), known = 0;
-    while (known < count && limits->item[ret[known]].source == LIMIT_RUNS)
-        known++;
-    return known;
-}
-
-/* True when nothing says what two hops get of the links or ports that they may share: runs show no
- * limit of both. */
-static bool is_sharing_unknown(const struct route_work *work, const struct transfer *a,
-                               const struct transfer *b)
-{
-    uint16_t x[LIMITS_USES_MAX], y[LIMITS_USES_MAX];
-    if (!limits_meet(work->snap->derived.limits, (struct limits_ends){a->from, a->to},
-                     (struct limits_ends){b->from, b->to}))
-        return false;
-    size_t count = known_limits(work, a, x), others = known_limits(work, b, y);
-    for (size_t k = 0; k < count * others; k++)
-        if (x[k % count] == y[k / count])
-            return false;
-    return true;
-}
-
-/* True when the simulator knows what paths share. */
-static bool is_sharing_known(const struct route_work *work, const struct path *a,
-                             const struct path *b)
-{
-    for (size_t i = 0; i < a->part.hop_count; i++)
-        for (size_t j = 0; j < b->part.hop_count; j++)
-            if (is_sharing_unknown(work, &a->part.hop[i], &b->part.hop[j]))
-                return false;
-    return true;
-}
-
-bool paths_fit(const struct route_work *work, const struct path *const *path, size_t count)
-{
-    for (size_t p = 0; p < count; p++) {
-        if (path[p]->by != path[0]->by || path[p]->part.in_one_piece)
-            return false;
-        for (size_t i = 0; i < path[p]->part.hop_count; i++)
-            if (!hop_fits(work, path, count, p, &path[p]->part.hop[i]))
-                return false;
-    }
-    for (size_t p = 0; p < count; p++)
-        for (size_t other = p + 1; other < count; other++)
-            if (!is_sharing_known(work, path[p], path[other]))
-                return false;
     return true;
 }

@@ -1,5 +1,5 @@
 /**
- * Paths from one end of a request to the other, and the sets of them that can be used at once.
+ * Paths from one end of a request to the other.
  *
  * Directly, through one NUMA node's memory by copy engine, through one gpu and, between gpus,
  * through two, each by one mechanism. Where no rate of a direct path is measured or published, hops
@@ -16,17 +16,14 @@ struct path {
     enum mechanism by;
     struct route_part part; /* alone */
     struct price_pipe pipe; /* of part */
-    double rate, time_ns;   /* alone: of very many bytes; of those of the request */
+    double time_ns;         /* of the bytes of the request, alone */
 };
 
 /* Lists all paths: the shortest first, of these the widest. The caller frees them. False when out
  * of memory. */
 bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count);
 
-/* True when they can be used at once: by one mechanism, no hop twice, no link or port of unknown
- * rate in common, and few enough kernels on each gpu to fill links. */
-bool paths_fit(const struct route_work *work, const struct path *const *path, size_t count);
-
-/* Makes the option of these paths, not slowed. */
-void paths_option(const struct route_work *work, const struct path *const *path, size_t count,
+/* Makes the option of these paths, without a price. False when one gpu would run more kernels than
+ * can fill links. */
+bool paths_option(const struct route_work *work, const struct path *const *path, size_t count,
                   struct route_option *ret);

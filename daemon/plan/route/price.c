@@ -3,10 +3,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "cost/policy.h"
+
 /* Newton's method: times are nearly straight lines over bytes. Parts end together to a thousandth
  * of the time. */
 #define STEPS  8
 #define ENOUGH 0.001
+
+_Static_assert(PRICE_FLOWS_MAX <= STEP_FLOWS_MAX, "no room for one option");
 
 static double chunk_of(size_t k) { return (double)((int64_t)PRICE_CHUNK_LEAST << k); }
 
@@ -16,47 +20,13 @@ double price_hop_rate(const struct transfer *hop)
            hop->slowdown;
 }
 
-double price_part_rate(const struct route_part *part)
-{
-    double rate = INFINITY;
-    for (size_t i = 0; i < part->hop_count; i++)
-        rate = fmin(rate, price_hop_rate(&part->hop[i]));
-    return rate;
-}
-
-double price_rate(const struct route_option *option)
-{
-    double rate = 0;
-    for (size_t p = 0; p < option->part_count; p++)
-        rate += price_part_rate(&option->part[p]);
-    return rate;
-}
-
 double price_piece(const struct route_part *part, double bytes)
 {
     double all = part->share * bytes;
     return part->chunk_bytes > 0 && part->chunk_bytes < all ? part->chunk_bytes : all;
 }
 
-size_t price_kernels(const struct route_option *option, place_id gpu)
-{
-    size_t kernels = 0;
-    for (size_t p = 0; p < option->part_count; p++)
-        for (size_t i = 0; i < option->part[p].hop_count; i++)
-            kernels += option->part[p].hop[i].by == MECHANISM_KERNEL &&
-                       option->part[p].hop[i].driver == gpu;
-    return kernels;
-}
-
-bool price_is_enough(const struct route_option *option, double bytes)
-{
-    for (size_t p = 0; p < option->part_count && option->part_count > 1; p++)
-        if (option->part[p].share * bytes < PRICE_LEAST_PART)
-            return false;
-    return true;
-}
-
-/* ---- one part ---- */
+/* ---- one part alone ---- */
 
 /* Time of a piece that waits for another stream's event, on top of a queued one. */
 static double chain_ns(const struct transfer *hop)
@@ -88,195 +58,321 @@ static double launch_ns(const struct route_part *part, size_t i)
     return isnan(hop->t0_queue_ns) ? 0 : (i == 0 ? 1 : 2) * hop->t0_queue_ns;
 }
 
-/* Doubt of hops that wait for the one before, where nobody measured that: an engine polls for such
- * an end, so it starts later by half of the start-up time of a call. */
-static double late_ns(const struct route_part *part)
+void price_pipe(const struct route_part *part, bool is_direct, struct price_pipe *pipe)
 {
-    double ns = 0;
-    for (size_t i = 1; i < part->hop_count; i++) {
-        const struct transfer *hop = &part->hop[i];
-        if (isnan(hop->t0_behind_ns) && !isnan(hop->t0_call_ns))
-            ns += transfer_call_more_ns(hop) / 2;
-    }
-    return ns;
-}
-
-void price_begin(const struct route_part *part, bool is_direct, struct price_pipe *pipe)
-{
-    pipe->part = part;
-    pipe->rate = price_part_rate(part);
-    pipe->least_bytes = pipe->begin_ns = pipe->launch_ns = 0;
-    /* the time to see one more stream's end, else a call's */
     const struct transfer *last = &part->hop[part->hop_count - 1];
+    pipe->part = part;
+    pipe->rate = INFINITY;
+    pipe->least_bytes = pipe->launch_ns = pipe->late_ns = 0;
+    /* the time to see one more stream's end, else a call's */
     pipe->end_ns = !isnan(last->t0_end_ns)    ? last->t0_end_ns
                    : !isnan(last->t0_call_ns) ? last->t0_call_ns
                                               : 0;
-    pipe->late_ns = late_ns(part);
     pipe->least_chunk = part->hop_count > 1 && !part->in_one_piece ? 0 : PRICE_CHUNKS;
     for (size_t i = 0; i < part->hop_count; i++) {
         const struct transfer *hop = &part->hop[i];
         bool is_own = hop->basis == BASIS_OWN;
         /* else the start of smaller pieces is unknown */
         double from = is_own ? hop->least_bytes : TRANSFER_LARGE_BYTES;
-        size_t least = 0;
-        while (least < PRICE_CHUNKS && chunk_of(least) < from)
-            least++;
-        pipe->least_chunk = least > pipe->least_chunk ? least : pipe->least_chunk;
-        pipe->begin_ns += more_ns(part, i);
+        while (pipe->least_chunk < PRICE_CHUNKS && chunk_of(pipe->least_chunk) < from)
+            pipe->least_chunk++;
+        pipe->rate = fmin(pipe->rate, price_hop_rate(hop));
+        pipe->more_ns[i] = more_ns(part, i);
         pipe->launch_ns += launch_ns(part, i);
-        pipe->least_bytes = fmax(pipe->least_bytes, is_direct || !is_own ? 0 : hop->least_bytes);
+        pipe->least_bytes = fmax(pipe->least_bytes, is_direct || !is_own ? 0 : from);
+        /* an engine polls for such an end: it starts later by half of a call's start-up */
+        if (i > 0 && isnan(hop->t0_behind_ns) && !isnan(hop->t0_call_ns))
+            pipe->late_ns += transfer_call_more_ns(hop) / 2;
     }
     for (size_t k = pipe->least_chunk; k < PRICE_CHUNKS; k++) {
-        pipe->first_ns[k] = pipe->begin_ns;
         pipe->each_ns[k] = pipe->launch_ns;
+        pipe->first_ns[k] = 0;
         for (size_t i = 0; i < part->hop_count; i++) {
-            double one_ns = transfer_queued_ns(&part->hop[i], chunk_of(k));
-            pipe->first_ns[k] += one_ns;
-            double each_ns = one_ns + chain_ns(&part->hop[i]);
-            pipe->each_ns[k] = each_ns > pipe->each_ns[k] ? each_ns : pipe->each_ns[k];
+            pipe->one_ns[k][i] = transfer_queued_ns(&part->hop[i], chunk_of(k));
+            pipe->first_ns[k] += pipe->more_ns[i] + pipe->one_ns[k][i];
+            pipe->each_ns[k] = fmax(pipe->each_ns[k], pipe->one_ns[k][i] + chain_ns(&part->hop[i]));
         }
     }
 }
 
-/* Time in pieces of the best size, or in one. behind_ns: delay of the parts behind by each piece;
- * it counts for the choice only. */
-static double part_time_ns(const struct price_pipe *pipe, double bytes, double behind_ns,
-                           double *ret_chunk)
+/* A part's bytes in pieces: the first of each hop, and all further ones of the slowest. */
+struct pieces {
+    double first_ns[ROUTE_HOPS_MAX], rest_ns, chunk;
+};
+
+static struct pieces pieces_of(const struct price_pipe *pipe, size_t k, double bytes)
 {
-    double best_ns = pipe->begin_ns, all = fmax(bytes, pipe->least_bytes);
-    size_t best = PRICE_CHUNKS;
+    bool is_one = k == PRICE_CHUNKS;
+    struct pieces pieces = {.chunk = is_one ? 0 : chunk_of(k)};
     for (size_t i = 0; i < pipe->part->hop_count; i++)
-        best_ns += transfer_queued_ns(&pipe->part->hop[i], all);
+        pieces.first_ns[i] =
+            pipe->more_ns[i] +
+            (is_one ? transfer_queued_ns(&pipe->part->hop[i], bytes) : pipe->one_ns[k][i]);
+    pieces.rest_ns = is_one ? 0 : (bytes / chunk_of(k) - 1) * pipe->each_ns[k];
+    return pieces;
+}
+
+static double sum_of(const struct pieces *pieces, size_t first, size_t end)
+{
+    double ns = 0;
+    for (size_t i = first; i < end; i++)
+        ns += pieces->first_ns[i];
+    return ns;
+}
+
+/* Finds the pieces of the best size, or one. behind_ns: delay of the parts behind by each piece; it
+ * counts for the choice only. */
+static struct pieces best_pieces(const struct price_pipe *pipe, double bytes, double behind_ns,
+                                 double *ret_alone_ns)
+{
+    double all = fmax(bytes, pipe->least_bytes), best_ns;
+    struct pieces one = pieces_of(pipe, PRICE_CHUNKS, all);
+    size_t best = PRICE_CHUNKS;
+    *ret_alone_ns = best_ns = sum_of(&one, 0, pipe->part->hop_count);
     for (size_t k = pipe->least_chunk; k < PRICE_CHUNKS && chunk_of(k) < all; k++) {
-        double time_ns =
-            pipe->first_ns[k] + (all / chunk_of(k) - 1) * (pipe->each_ns[k] + behind_ns);
-        if (time_ns < best_ns) {
-            best_ns = time_ns;
+        double more = all / chunk_of(k) - 1, alone_ns = pipe->first_ns[k] + more * pipe->each_ns[k];
+        if (alone_ns + more * behind_ns < best_ns) {
+            best_ns = alone_ns + more * behind_ns;
+            *ret_alone_ns = alone_ns;
             best = k;
         }
     }
-    *ret_chunk = best < PRICE_CHUNKS ? chunk_of(best) : 0;
-    return best < PRICE_CHUNKS ? best_ns - (all / chunk_of(best) - 1) * behind_ns : best_ns;
+    return best < PRICE_CHUNKS ? pieces_of(pipe, best, all) : one;
 }
 
 /* ---- parts together ---- */
 
-/* Parts with their bytes, in the order in which one thread begins them. */
-struct shares {
-    double rate, waiting_ns;
-    double bytes[ROUTE_PARTS_MAX], chunk[ROUTE_PARTS_MAX], before_ns[ROUTE_PARTS_MAX],
-        end_ns[ROUTE_PARTS_MAX];
-};
+/* NAN where either is. */
+static double later(double a_ns, double b_ns) { return b_ns > a_ns || isnan(b_ns) ? b_ns : a_ns; }
 
-/* When each part ends; when the last does. */
-static double end_all(const struct price_pipe *const *pipe, size_t count, struct shares *shares)
+/* Sets the flows of a part, and of the same hops back. */
+static void set_flows(struct price *price, size_t p, const struct pieces *pieces)
 {
-    double before_ns = 0, last_ns = 0, behind = shares->rate;
-    for (size_t p = 0; p < count; p++) {
-        behind -= pipe[p]->rate;
-        shares->before_ns[p] = before_ns;
-        shares->end_ns[p] = before_ns + part_time_ns(pipe[p], shares->bytes[p],
-                                                     pipe[p]->launch_ns * behind / pipe[p]->rate,
-                                                     &shares->chunk[p]);
-        before_ns += pipe[p]->launch_ns *
-                     (shares->chunk[p] > 0 ? ceil(shares->bytes[p] / shares->chunk[p]) : 1);
-        last_ns = shares->end_ns[p] > last_ns ? shares->end_ns[p] : last_ns;
+    const struct route_part *part = price->pipe[p]->part;
+    double bytes = fmax(price->bytes[p], price->pipe[p]->least_bytes),
+           piece = pieces->chunk > 0 ? pieces->chunk : bytes;
+    bool both = price->work->request.both;
+    for (size_t i = 0; i < part->hop_count; i++) {
+        const struct transfer *hop = &part->hop[i];
+        double begin_ns = price->launch_ns + price->before_ns[p];
+        struct step_flow flow = step_flow_of(hop, piece);
+        flow.bytes = bytes;
+        flow.moves_ns += pieces->rest_ns;
+        flow.start_ns += price->pipe[p]->more_ns[i];
+        flow.begin_ns = begin_ns + sum_of(pieces, 0, i);
+        price->flow[price->flows++] = flow;
+        flow.begin_ns = begin_ns + sum_of(pieces, i + 1, part->hop_count);
+        if (both)
+            price->flow[price->flows++] = flow;
     }
+}
+
+/* Runs the flows of the parts beside the concurrent transfers. A part ends when its last piece has
+ * passed the hops behind each of its flows. */
+static void run(struct price *price, const struct pieces *pieces, enum step_end end)
+{
+    const struct route_request *request = &price->work->request;
+    for (size_t i = 0; i < request->concurrent_count; i++)
+        price->flow[price->flows++] =
+            step_flow_of(&price->work->concurrent[i], (double)request->concurrent[i].bytes);
+    step_run(price->step, price->flow, end);
+    const struct step_flow *flow = price->flow;
+    for (size_t p = 0; p < price->count; p++) {
+        size_t hops = price->pipe[p]->part->hop_count;
+        price->end_ns[p] = 0;
+        for (size_t i = 0; i < hops; i++, flow += request->both ? 2 : 1)
+            price->end_ns[p] = later(price->end_ns[p], flow->end_ns - price->launch_ns +
+                                                           sum_of(&pieces[p], i + 1, hops));
+    }
+}
+
+/* Sets when each part ends, at that end of the inputs' intervals. Returns the latest. */
+static double end_all(struct price *price, enum step_end end)
+{
+    struct pieces pieces[ROUTE_PARTS_MAX];
+    double before_ns = 0, last_ns = 0, behind = 0;
+    price->flows = 0;
+    for (size_t p = 0; p < price->count; p++)
+        behind += price->pipe[p]->rate;
+    for (size_t p = 0; p < price->count; p++) {
+        const struct price_pipe *pipe = price->pipe[p];
+        behind -= pipe->rate;
+        pieces[p] = best_pieces(pipe, price->bytes[p], pipe->launch_ns * behind / pipe->rate,
+                                &price->alone_ns[p]);
+        price->chunk[p] = pieces[p].chunk;
+        price->before_ns[p] = before_ns;
+        price->end_ns[p] = before_ns + price->alone_ns[p];
+        before_ns +=
+            pipe->launch_ns * (price->chunk[p] > 0 ? ceil(price->bytes[p] / price->chunk[p]) : 1);
+        if (price->step != NULL)
+            set_flows(price, p, &pieces[p]);
+    }
+    if (price->step != NULL)
+        run(price, pieces, end);
+    for (size_t p = 0; p < price->count; p++)
+        last_ns = later(last_ns, price->end_ns[p]);
     return last_ns;
 }
 
-static double find_shares(const struct price_pipe *const *pipe, size_t count, double bytes,
-                          struct shares *ret)
+/* Finds the bytes with which all parts end together, from those that they have. Returns the latest
+ * end. */
+static double share_out(struct price *price, double bytes)
 {
-    struct shares shares = {.rate = 0};
-    double best_ns = INFINITY, late_ns = 0;
-    for (size_t p = 0; p < count; p++)
-        shares.rate += pipe[p]->rate;
-    for (size_t p = 0; p < count; p++) {
-        shares.bytes[p] = bytes * pipe[p]->rate / shares.rate;
-        shares.waiting_ns += p > 0 ? pipe[p]->end_ns : 0;
-        late_ns = fmax(late_ns, count > 1 ? pipe[p]->late_ns : 0);
-    }
-    shares.waiting_ns += late_ns;
-    *ret = shares;
-    for (int step = 0; step <= (count > 1 ? STEPS : 0); step++) {
-        double last_ns = end_all(pipe, count, &shares), mean_ns = 0, apart_ns = 0, total = 0;
-        for (size_t p = 0; p < count; p++)
-            mean_ns += shares.end_ns[p] * pipe[p]->rate / shares.rate;
-        for (size_t p = 0; p < count; p++)
-            apart_ns = fmax(apart_ns, fabs(shares.end_ns[p] - mean_ns));
+    double best_ns = INFINITY, last_ns = INFINITY, best[ROUTE_PARTS_MAX];
+    for (int step = 0; step <= (price->count > 1 ? STEPS : 0); step++) {
+        double rate[ROUTE_PARTS_MAX], all = 0, mean_ns = 0, apart_ns = 0, total = 0;
+        last_ns = end_all(price, STEP_EXPECTED);
         /* a piece more or less may be worth more than that all end together */
         if (last_ns < best_ns)
-            *ret = shares;
+            memcpy(best, price->bytes, sizeof best);
         best_ns = fmin(best_ns, last_ns);
+        for (size_t p = 0; p < price->count; p++) {
+            rate[p] = price->pipe[p]->rate * price->alone_ns[p] /
+                      (price->end_ns[p] - price->before_ns[p]);
+            all += rate[p];
+            mean_ns += price->end_ns[p] * rate[p];
+        }
+        mean_ns /= all;
+        for (size_t p = 0; p < price->count; p++) {
+            apart_ns = fmax(apart_ns, fabs(price->end_ns[p] - mean_ns));
+            price->bytes[p] =
+                fmax(price->bytes[p] + (mean_ns - price->end_ns[p]) * 1e-9 * rate[p], 1);
+            total += price->bytes[p];
+        }
         if (apart_ns < ENOUGH * mean_ns)
             break;
-        for (size_t p = 0; p < count; p++) {
-            shares.bytes[p] =
-                fmax(shares.bytes[p] + (mean_ns - shares.end_ns[p]) * 1e-9 * pipe[p]->rate, 1);
-            total += shares.bytes[p];
+        for (size_t p = 0; p < price->count; p++)
+            price->bytes[p] *= bytes / total;
+    }
+    memcpy(price->bytes, best, sizeof best);
+    return last_ns == best_ns && price->count == 1 ? last_ns : end_all(price, STEP_EXPECTED);
+}
+
+/* Time to see the ends of all parts but one, and of events that nobody measured. */
+static double waiting_ns(const struct price *price)
+{
+    double waiting_ns = 0, late_ns = 0;
+    for (size_t p = 0; p < price->count && price->count > 1; p++) {
+        waiting_ns += p > 0 ? price->pipe[p]->end_ns : 0;
+        late_ns = fmax(late_ns, price->pipe[p]->late_ns);
+    }
+    return waiting_ns + late_ns;
+}
+
+double price_time_ns(struct price *price, double bytes)
+{
+    struct step *step = price->step;
+    double rate = 0, last_ns;
+    for (size_t p = 0; p < price->count; p++)
+        rate += price->pipe[p]->rate;
+    for (size_t p = 0; p < price->count; p++)
+        price->bytes[p] = bytes * price->pipe[p]->rate / rate;
+    price->step = NULL;
+    last_ns = share_out(price, bytes);
+    price->step = step;
+    if (step != NULL)
+        last_ns = share_out(price, bytes);
+    return last_ns + waiting_ns(price);
+}
+
+double price_alone_ns(const struct price_pipe *const *pipe, size_t count, double bytes)
+{
+    struct price price; /* it is large: only fields in use are set */
+    price.step = NULL;
+    price.count = count;
+    for (size_t p = 0; p < count; p++)
+        price.pipe[p] = pipe[p];
+    return price_time_ns(&price, bytes);
+}
+
+/* ---- options ---- */
+
+bool price_begin(const struct route_work *work, const struct route_option *option,
+                 struct price *price)
+{
+    const struct route_request *request = &work->request;
+    const struct transfer *transfer[PRICE_FLOWS_MAX];
+    size_t count = 0, backs = 0;
+    price->work = work;
+    price->count = option->part_count;
+    price->step = NULL;
+    price->launch_ns =
+        request->concurrent_count > 0 ? transfer_launch_ns(&option->part[0].hop[0]) : 0;
+    for (size_t p = 0; p < option->part_count; p++) {
+        price_pipe(&option->part[p], route_is_direct(option), &price->own[p]);
+        price->pipe[p] = &price->own[p];
+        for (size_t i = 0; i < option->part[p].hop_count; i++) {
+            const struct transfer *hop = &option->part[p].hop[i];
+            transfer[count++] = hop;
+            if (!request->both)
+                continue;
+            price->back[backs] = *hop;
+            price->back[backs].from = hop->to;
+            price->back[backs].to = hop->from;
+            transfer[count++] = &price->back[backs++];
         }
-        for (size_t p = 0; p < count; p++)
-            shares.bytes[p] *= bytes / total;
     }
-    return best_ns + shares.waiting_ns;
+    for (size_t i = 0; i < request->concurrent_count; i++)
+        transfer[count++] = &work->concurrent[i];
+    if (route_is_direct(option) && request->concurrent_count == 0)
+        return true;
+    price->step = step_new(work->snap, transfer, count);
+    return price->step != NULL;
 }
 
-double price_time_ns(const struct price_pipe *const *pipe, size_t count, double bytes)
-{
-    struct shares shares;
-    return find_shares(pipe, count, bytes, &shares);
-}
+void price_end(struct price *price) { step_free(price->step); }
 
-/* An option's parts. */
-struct pipes {
-    struct price_pipe own[ROUTE_PARTS_MAX];
-    const struct price_pipe *pipe[ROUTE_PARTS_MAX];
-};
-
-/* Finds shares and pieces; gives the time. */
-static double share_out(struct route_option *option, double bytes, struct pipes *ret_pipes,
-                        struct shares *ret)
+/* Sets what the option shares: the limit that slows it most, else that of its run. */
+static void take_shared(const struct price *price, struct route_option *option)
 {
-    for (size_t p = 0; p < option->part_count; p++) {
-        price_begin(&option->part[p], route_is_direct(option), &ret_pipes->own[p]);
-        ret_pipes->pipe[p] = &ret_pipes->own[p];
-    }
-    double time_ns = find_shares(ret_pipes->pipe, option->part_count, bytes, ret);
-    for (size_t p = 0; p < option->part_count; p++) {
-        option->part[p].share = ret->bytes[p] / bytes;
-        option->part[p].chunk_bytes = ret->chunk[p];
-    }
-    return time_ns;
-}
-
-void price_shares(struct route_option *option, double bytes)
-{
-    struct pipes pipes;
-    struct shares shares;
-    option->predicted.time_ns = share_out(option, bytes, &pipes, &shares);
+    /* a run of just these shows what they get, whatever is stated of a limit */
+    bool is_run = option->is_together && price->work->request.concurrent_count == 0;
+    double most = 1;
+    option->is_shared_stated = false;
+    if (price->step == NULL)
+        return;
+    const struct step_flow *flow = price->flow;
+    for (size_t p = 0; p < price->count; p++)
+        for (size_t i = 0; i < price->pipe[p]->part->hop_count;
+             i++, flow += price->work->request.both ? 2 : 1) {
+            double slower = (flow->end_ns - flow->begin_ns - flow->start_ns) / flow->moves_ns;
+            if (!(slower > 1 + POLICY_SAME))
+                continue;
+            option->is_shared_stated = option->is_shared_stated || (flow->is_stated && !is_run);
+            if (slower > most && flow->shared != NULL)
+                option->shared = flow->shared->name;
+            most = fmax(most, slower);
+        }
 }
 
 /* ---- intervals ---- */
 
-/* Half the interval of a part that takes time_ns: the relative one of the least certain hop, and
- * those of all starts. Waiting for the hop before is uncertain by a call's start-up time, unless it
- * was measured. */
-static double half_ns(const struct price_pipe *pipe, double bytes, double chunk, double time_ns)
+/* Doubt of the starts of a part. Waiting for the hop before is uncertain by a call's start-up time,
+ * unless it was measured. */
+static double starts_ns(const struct price_pipe *pipe, double piece)
 {
-    const struct route_part *part = pipe->part;
-    double piece = chunk > 0 ? chunk : bytes, relative = 0, starts_ns = 0;
-    for (size_t i = 0; i < part->hop_count; i++) {
-        const struct transfer *hop = &part->hop[i];
-        struct estimate queued = transfer_queued(hop, piece);
+    double ns = 0;
+    for (size_t i = 0; i < pipe->part->hop_count; i++) {
+        const struct transfer *hop = &pipe->part->hop[i];
         bool is_late = i > 0 && (hop->basis != BASIS_OWN || isnan(hop->t0_behind_ns));
-        relative = queued.high_ns / queued.time_ns - 1 > relative || isnan(queued.high_ns)
-                       ? queued.high_ns / queued.time_ns - 1
-                       : relative;
-        starts_ns += transfer_call_half_ns(hop, piece) +
-                     (is_late ? fmax(more_ns(part, i) - chain_ns(&part->hop[i]), 0) : 0);
+        ns += transfer_call_half_ns(hop, piece) +
+              (is_late ? fmax(pipe->more_ns[i] - chain_ns(hop), 0) : 0);
     }
-    return hypot(relative * time_ns, starts_ns);
+    return ns;
+}
+
+/* Returns the time at that end of the inputs. Beginning and seeing the other parts takes no time,
+ * or twice as long. */
+static double time_at(struct price *price, enum step_end end)
+{
+    double last_ns = 0, sign = end == STEP_SLOW ? 1 : -1;
+    end_all(price, end);
+    for (size_t p = 0; p < price->count; p++) {
+        double piece = price->chunk[p] > 0 ? price->chunk[p] : price->bytes[p],
+               more_ns = starts_ns(price->pipe[p], piece) + price->before_ns[p];
+        last_ns = later(last_ns, price->end_ns[p] + sign * more_ns);
+    }
+    return end == STEP_SLOW ? last_ns + 2 * waiting_ns(price) : last_ns;
 }
 
 /* True when nobody got the rate, or when starting so few bytes matters and is unknown. */
@@ -295,41 +391,48 @@ static bool is_at_least(const struct route_option *option, double bytes)
 }
 
 /* True when kernels share a gpu, and no run shows their rates. */
-static bool shares_gpu(const struct route_option *option)
+static bool shares_gpu(const struct route_work *work, const struct route_option *option)
 {
-    for (size_t p = 0; p < option->part_count; p++)
-        for (size_t i = 0; i < option->part[p].hop_count; i++) {
-            const struct route_part *part = &option->part[p];
-            if (part->hop[i].by == MECHANISM_KERNEL &&
-                (part->kernels_beside[i] > 0 ||
-                 (!option->is_together && price_kernels(option, part->hop[i].driver) > 1)))
-                return true;
-        }
-    return false;
+    bool is_known = option->is_together && work->request.concurrent_count == 0, shares = false;
+    for (size_t p = 0; p < option->part_count && !is_known; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++)
+            shares = shares || option->part[p].kernels[i] > 1;
+    return shares;
 }
 
-void price_option(struct route_option *option, double bytes)
+static void set_interval(struct price *price, struct route_option *option)
 {
-    struct pipes pipes;
-    struct shares shares;
-    double time_ns = share_out(option, bytes, &pipes, &shares), low_ns = 0, high_ns = 0;
-    for (size_t p = 0; p < option->part_count; p++) {
-        double more_ns =
-                   shares.before_ns[p] + shares.waiting_ns, /* as long as that is, as unsure */
-            its_ns = shares.end_ns[p] + shares.waiting_ns,
-               half = hypot(half_ns(pipes.pipe[p], fmax(shares.bytes[p], pipes.own[p].least_bytes),
-                                    shares.chunk[p], shares.end_ns[p] - shares.before_ns[p]),
-                            more_ns);
-        low_ns = fmax(low_ns, its_ns - half);
-        high_ns = its_ns + half > high_ns || isnan(half) ? its_ns + half : high_ns;
-    }
-    option->predicted = estimate_of(time_ns, low_ns * option->soonest, high_ns * option->latest);
-    if (route_is_direct(option))
-        option->predicted = transfer_called(&option->part[0].hop[0], bytes);
-    option->is_at_least = is_at_least(option, bytes);
-    if (isnan(option->predicted.high_ns) || !option->knows_both || option->is_at_least ||
-        shares_gpu(option))
+    const struct route_work *work = price->work;
+    double time_ns = option->predicted.time_ns;
+    if (price->step == NULL)
+        option->predicted = transfer_called(&option->part[0].hop[0], work->bytes);
+    else
+        option->predicted =
+            estimate_of(time_ns, time_at(price, STEP_FAST), time_at(price, STEP_SLOW));
+    option->is_at_least = is_at_least(option, work->bytes);
+    if (isnan(option->predicted.low_ns) || isnan(option->predicted.high_ns) ||
+        !option->knows_both || option->is_at_least || option->is_shared_stated ||
+        shares_gpu(work, option))
         option->predicted.low_ns = option->predicted.high_ns = NAN;
     if (option->is_at_least)
         option->predicted.low_ns = time_ns;
+}
+
+bool price_option(const struct route_work *work, bool may_lead, double most_ns,
+                  struct route_option *option)
+{
+    struct price price;
+    if (!price_begin(work, option, &price))
+        return false;
+    option->many_ns = may_lead ? price_time_ns(&price, PRICE_MANY) : INFINITY;
+    option->predicted = estimate_of(price_time_ns(&price, work->bytes), NAN, NAN);
+    for (size_t p = 0; p < option->part_count; p++) {
+        option->part[p].share = price.bytes[p] / work->bytes;
+        option->part[p].chunk_bytes = price.chunk[p];
+    }
+    take_shared(&price, option);
+    if (option->predicted.time_ns < most_ns)
+        set_interval(&price, option);
+    price_end(&price);
+    return true;
 }

@@ -5,7 +5,6 @@
 
 #include "cost/endpoints.h"
 #include "node/gpu.h"
-#include "plan/route/contention.h"
 #include "plan/route/explain.h"
 #include "plan/route/options.h"
 #include "plan/route/order.h"
@@ -71,6 +70,46 @@ static void resolve(struct route_work *work)
     work->request.to = resolved(work, to, from, is_known);
 }
 
+/* ---- concurrent transfers ---- */
+
+/* Finds the mechanism that is faster alone. */
+static bool find_faster(const struct route_work *work, const struct route_transfer *transfer,
+                        struct transfer *ret)
+{
+    double bytes = (double)transfer->bytes;
+    place_id from = transfer->from, to = transfer->to;
+    const struct matrix_item *engine = matrix_find(work->matrix, from, to, MECHANISM_COPY_ENGINE),
+                             *kernel = matrix_find(work->matrix, from, to, MECHANISM_KERNEL);
+    bool may = kernel != NULL && (engine == NULL || kernel->alone.source <= engine->alone.source ||
+                                  kernel->alone.basis == BASIS_MEMORY);
+    bool by_kernel = may && (engine == NULL || transfer_queued_ns(&kernel->alone, bytes) <
+                                                   transfer_queued_ns(&engine->alone, bytes));
+    if (by_kernel || engine != NULL)
+        *ret = by_kernel ? kernel->alone : engine->alone;
+    return by_kernel || engine != NULL;
+}
+
+static enum berth_code find_concurrent(struct route_work *work, struct berth_err *err)
+{
+    const struct route_request *request = &work->request;
+    const struct allowed all = {.given = true}; /* they need not be the caller's */
+    enum berth_code code = BERTH_OK;
+    if (request->concurrent_count > ROUTE_CONCURRENT_MAX)
+        return err_invalid(err, "concurrent", "at most %d transfers are weighed",
+                           ROUTE_CONCURRENT_MAX);
+    for (size_t i = 0; i < request->concurrent_count && code == BERTH_OK; i++) {
+        const struct route_transfer *transfer = &request->concurrent[i];
+        code =
+            endpoints_check(work->snap, &all, transfer->from, transfer->to, transfer->bytes, err);
+        if (code == BERTH_OK && !find_faster(work, transfer, &work->concurrent[i]))
+            code = err_invalid(err, "concurrent", "nothing is known of a transfer from %s to %s",
+                               graph_place(work->graph, transfer->from)->name,
+                               graph_place(work->graph, transfer->to)->name);
+        err_in_item(err, "concurrent", i);
+    }
+    return code;
+}
+
 static enum berth_code fill(struct route_work *work, struct berth_err *err)
 {
     const struct route_request *request = &work->request;
@@ -81,7 +120,7 @@ static enum berth_code fill(struct route_work *work, struct berth_err *err)
     if (code == BERTH_OK && answer->option == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "no memory for paths");
     if (code == BERTH_OK)
-        code = contention_begin(work, err);
+        code = find_concurrent(work, err);
     if (code == BERTH_OK)
         code = options_find(work, err);
     if (code == BERTH_OK && answer->count == 0)
@@ -89,8 +128,8 @@ static enum berth_code fill(struct route_work *work, struct berth_err *err)
     if (code != BERTH_OK)
         return code;
     order_options(work);
-    if (request->concurrent_count == 0)
-        sizes_find(work);
+    if (request->concurrent_count == 0 && !sizes_find(work))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for sizes");
     code = explain_cite(work, err);
     return code == BERTH_OK ? explain_answer(work, err) : code;
 }

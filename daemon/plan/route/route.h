@@ -8,8 +8,7 @@
  * Shown by: tests/unit/plan/route, `berth route`
  *
  * Route enumerates options (plan/route/paths.h), each of up to four parts, and each part of up to
- * three hops. An option becomes flows; the simulator slows those that share limits
- * (plan/route/contention.h); from the slowed hops follows the time of any size
+ * three hops. The hops become flows, and one run of the simulator has them all
  * (plan/route/price.h). One rule orders the options (plan/route/order.h).
  *
  * Pure; any thread.
@@ -48,17 +47,13 @@ struct route_request {
 
 /* Bytes that go from one end to the other by one mechanism, hop after hop. */
 struct route_part {
-    struct transfer hop[ROUTE_HOPS_MAX]; /* slowdown: by limits shared in this request */
+    struct transfer hop[ROUTE_HOPS_MAX]; /* alone, or as a run of the option's hops shows it */
     size_t hop_count;
     bool in_one_piece;  /* the hops' runtimes do not see each other: the program waits between */
     double share;       /* of the bytes */
     double chunk_bytes; /* of the pieces in which they follow each other; 0: in one piece */
-    /* of concurrent transfers: kernels on the gpu of each hop that is a kernel */
-    uint8_t kernels_beside[ROUTE_HOPS_MAX];
-    /* rate of each hop in the run that has all hops of its kind; INFINITY: none has. A run of more
-     * transfers gives a lower bound. */
-    double run_rate[ROUTE_HOPS_MAX];
-    bool is_larger_run[ROUTE_HOPS_MAX];
+    /* of each hop that is a kernel: all that its gpu runs at once, also for concurrent transfers */
+    uint8_t kernels[ROUTE_HOPS_MAX];
 };
 
 /* One part with all bytes, or several that end together. */
@@ -72,17 +67,15 @@ struct route_option {
     bool knows_both;  /* both directions at once were measured of each hop, or are not asked for */
     bool knows_size;  /* such a size was measured; else starting it counts as nothing */
     bool is_at_least; /* the time is a lower bound: nobody got a rate, or starting is not known */
-    /* for some size: by its source and, of several transfers, its gain for very many bytes */
-    bool may_lead_at_all;
-    bool may_lead; /* for this size */
+    bool may_lead_at_all; /* for some size: by its source, and its gain for very many bytes */
+    bool may_lead;        /* for this size */
     /* of an option faster than the first: the command that measures the missing numbers of it, or
      * of the first; "" none */
     char worth_measuring[ROUTE_COMMAND_SIZE];
     struct estimate predicted;
+    double many_ns;        /* time of very many bytes */
     const char *shared;    /* of the snapshot: the limit that slows it; NULL none */
     bool is_shared_stated; /* no run shows the capacity of a limit that slows it */
-    /* its end, relative to the time, where shares are unfair and the order is unknown */
-    double soonest, latest;
     size_t why, why_count; /* a range of the answer's evidence */
 };
 

@@ -7,13 +7,14 @@
 #include "plan/route/price.h"
 
 #define LEAST_BYTES 4096.0
-#define MOST_BYTES  17179869184.0 /* sampled: 4 KiB to 16 GiB, powers of two */
-#define CLOSE       1.01          /* a size is found to within a hundredth */
+#define MOST_BYTES  PRICE_MANY /* sampled: 4 KiB to 16 GiB, powers of two */
+#define CLOSE       1.01       /* a size is found to within a hundredth */
 
+/* The options that may lead at all. */
 struct sizes {
     const struct route_answer *answer;
     const struct route_option *reference;
-    struct price_pipe pipe[ROUTE_OPTIONS_MAX][ROUTE_PARTS_MAX];
+    struct price *price; /* by option, those that may lead */
 };
 
 static bool all_known(const struct sizes *sizes, double bytes)
@@ -28,14 +29,6 @@ static bool all_known(const struct sizes *sizes, double bytes)
     return true;
 }
 
-static double time_of(const struct sizes *sizes, size_t option, double bytes)
-{
-    const struct price_pipe *pipe[ROUTE_PARTS_MAX];
-    for (size_t p = 0; p < ROUTE_PARTS_MAX; p++)
-        pipe[p] = &sizes->pipe[option][p];
-    return price_time_ns(pipe, sizes->answer->option[option].part_count, bytes);
-}
-
 /* Finds the option that leads for so many bytes. */
 static size_t leader(const struct sizes *sizes, double bytes)
 {
@@ -43,7 +36,8 @@ static size_t leader(const struct sizes *sizes, double bytes)
     double time_ns[ROUTE_OPTIONS_MAX], least_ns = INFINITY, reference_ns = INFINITY;
     size_t best = 0;
     for (size_t i = 0; i < answer->count; i++) {
-        time_ns[i] = answer->option[i].may_lead_at_all ? time_of(sizes, i, bytes) : INFINITY;
+        time_ns[i] =
+            answer->option[i].may_lead_at_all ? price_time_ns(&sizes->price[i], bytes) : INFINITY;
         if (&answer->option[i] == sizes->reference)
             reference_ns = time_ns[i];
     }
@@ -83,32 +77,41 @@ static void find_crossovers(const struct sizes *sizes, struct route_answer *answ
 static double b80(const struct sizes *sizes)
 {
     const struct route_option *option = &sizes->answer->option[0];
+    struct price *price = &sizes->price[0];
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++)
             if (isnan(option->part[p].hop[i].t0_call_ns))
                 return NAN;
-    double left = 1, right = LEAST_BYTES, most = 0.8 * price_rate(option) / 1e9;
-    while (right < MOST_BYTES * 1024 && right / time_of(sizes, 0, right) < most) {
+    double left = 1, right = LEAST_BYTES, most = 0.8 * PRICE_MANY / option->many_ns;
+    while (right < PRICE_MANY && right / price_time_ns(price, right) < most) {
         left = right;
         right *= 2;
     }
     while (right > left * CLOSE) {
         double middle = sqrt(left * right);
-        *(middle / time_of(sizes, 0, middle) < most ? &left : &right) = middle;
+        *(middle / price_time_ns(price, middle) < most ? &left : &right) = middle;
     }
     return right;
 }
 
-void sizes_find(const struct route_work *work)
+bool sizes_find(const struct route_work *work)
 {
     struct route_answer *answer = work->answer;
-    struct sizes sizes; /* it is large: only fields in use are set */
-    sizes.answer = answer;
-    sizes.reference = order_reference(answer);
-    for (size_t i = 0; i < answer->count; i++)
-        for (size_t p = 0; p < answer->option[i].part_count; p++)
-            price_begin(&answer->option[i].part[p], route_is_direct(&answer->option[i]),
-                        &sizes.pipe[i][p]);
-    find_crossovers(&sizes, answer);
-    answer->b80_bytes = b80(&sizes);
+    struct sizes sizes = {answer, order_reference(answer),
+                          malloc(answer->count * sizeof *sizes.price)};
+    bool ok = sizes.price != NULL;
+    size_t begun = 0;
+    for (; begun < answer->count && ok; begun++) {
+        sizes.price[begun].step = NULL;
+        ok = !answer->option[begun].may_lead_at_all ||
+             price_begin(work, &answer->option[begun], &sizes.price[begun]);
+    }
+    if (ok) {
+        find_crossovers(&sizes, answer);
+        answer->b80_bytes = b80(&sizes);
+    }
+    for (size_t i = 0; i < begun; i++)
+        price_end(&sizes.price[i]);
+    free(sizes.price);
+    return ok;
 }

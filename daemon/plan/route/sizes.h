@@ -6,4 +6,4 @@
 #include "plan/route/work.h"
 
 /* Sets the crossovers and b80_bytes of an answer whose options are in order. */
-void sizes_find(const struct route_work *work);
+bool sizes_find(const struct route_work *work);

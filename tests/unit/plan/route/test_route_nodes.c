@@ -69,7 +69,9 @@ static void a_second_way_costs_its_caller_what_it_did_on_two_h200(void **state)
         assert_int_equal(best->part_count, 2);
         assert_int_equal(best->part[1].hop_count, 2);
         struct route_option split = *best;
-        price_option(&split, MIB);
+        const struct route_work work = {
+            .snap = f.snap, .graph = f.graph, .request.bytes = MIB, .bytes = MIB};
+        assert_true(price_option(&work, true, INFINITY, &split));
         assert_true(split.part[1].chunk_bytes == 0 &&
                     fabs(split.predicted.time_ns / took_ns[in] - 1) < 0.12 &&
                     split.predicted.low_ns < took_ns[in] && split.predicted.high_ns > took_ns[in]);

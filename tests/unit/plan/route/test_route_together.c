@@ -3,7 +3,6 @@
 #include "unit/plan/route/route_nodes.h"
 
 #include "plan/route/call.h"
-#include "plan/route/price.h"
 
 /* By both mechanisms, with links. */
 static void pair(struct fixture *f, int a, int b, double engine, double kernel)
@@ -68,8 +67,8 @@ static void kernels_of_a_split_share_a_gpu(void **state)
     assert_int_equal(best->part_count, 2);
     assert_int_equal(best->part[0].hop[0].by, MECHANISM_KERNEL);
     assert_int_equal(best->part[1].hop[0].by, MECHANISM_KERNEL);
-    assert_int_equal(price_kernels(best, gpu(&f, 0)), 2);
-    assert_int_equal(price_kernels(best, gpu(&f, 4)), 1);
+    assert_true(best->part[0].kernels[0] == 2 && best->part[1].kernels[0] == 2 &&
+                best->part[1].kernels[1] == 1);
     assert_within(best->predicted.time_ns, 1024 * MIB / 180.0, 0.06); /* pieces on their way */
     assert_true(lines_with(&f.answer.reasons, "2 kernels of gpu0 copy at the same time"));
     struct plan_call call;
@@ -432,8 +431,7 @@ static void kernels_on_one_gpu_share_it(void **state)
     assert_non_null(strstr(call.text, "with 1/2 of the blocks that fill the gpu on gpu0"));
     request.concurrent_count = 0;
     best = first(&f, request);
-    assert_true(best->part[0].kernels_beside[0] == 0 &&
-                !told(&f.answer.reasons, REASON_KERNELS_SHARE));
+    assert_true(best->part[0].kernels[0] == 1 && !told(&f.answer.reasons, REASON_KERNELS_SHARE));
     end(&f);
 }
 
