@@ -72,49 +72,33 @@ void cpu_exchange_done(struct cpu_exchange *exchange)
 
 /* ---- time ---- */
 
-/* By task its first core, which the caller frees; NULL when out of memory. */
-static const struct bind_core **first_cores(const struct cpu_exchange *exchange,
-                                            const struct bind_task *task)
+/* By task the group of its first core, which the caller frees; NULL when out of memory. */
+static unsigned *groups_of(const struct cpu_exchange *exchange, const struct bind_task *task)
 {
-    const struct bind_cores *cores = exchange->cores;
-    const struct bind_core **first = calloc(exchange->tasks, sizeof *first);
-    for (size_t t = 0; first != NULL && t < exchange->tasks; t++) {
-        first[t] = cores->core;
-        while (first[t] + 1 < cores->core + cores->count &&
-               !cpuset_intersects(&first[t]->use, &task[t].cpus))
-            first[t]++;
+    const struct bind_core *core = exchange->cores->core;
+    unsigned *group = calloc(exchange->tasks, sizeof *group);
+    for (size_t t = 0; group != NULL && t < exchange->tasks; t++) {
+        size_t i = 0;
+        while (i + 1 < exchange->cores->count && !cpuset_intersects(&core[i].use, &task[t].cpus))
+            i++;
+        group[t] = core[i].group;
     }
-    return first;
+    return group;
 }
 
-static const struct exchange_path *path_between(const struct cpu_exchange *exchange,
-                                                const struct bind_core *from,
-                                                const struct bind_core *to)
+static const struct exchange_path *path_between(const struct cpu_exchange *exchange, unsigned from,
+                                                unsigned to)
 {
-    return &exchange->path[from->group * exchange->cores->group_count + to->group];
+    return &exchange->path[from * exchange->cores->group_count + to];
 }
 
+/* Returns how long a flow takes; where that is unknown, more the farther the groups are apart and
+ * more than any measured path. */
 static double time_of(const struct exchange_path *path, double bytes)
 {
-    return path->latency == NULL ? NAN
+    return path->latency == NULL ? bytes * (1 + path->distance)
                                  : path->latency->value / 2 +
                                        (path->rate != NULL ? bytes * 1e9 / path->rate->value : 0);
-}
-
-static bool is_of(const struct value *value, const struct bind_core *from,
-                  const struct bind_core *to)
-{
-    return value->source == VALUE_MEASURED && value->from == from->id && value->to == to->id;
-}
-
-static enum source source_of(const struct cpu_exchange *exchange, const struct exchange_path *path,
-                             const struct bind_core *from, const struct bind_core *to)
-{
-    if (path->latency == NULL || path->rate == NULL)
-        return SOURCE_LOWER_BOUND;
-    return exchange->flows == 1 && is_of(path->latency, from, to) && is_of(path->rate, from, to)
-               ? SOURCE_MEASURED
-               : SOURCE_SIMILAR_PAIR;
 }
 
 /* What a task's flows take one after the other, and the longest of them. */
@@ -123,167 +107,157 @@ struct busy {
     const struct traffic_flow *longest;
 };
 
-enum berth_code cpu_exchange_time(const struct cpu_exchange *exchange, const struct bind_task *task,
-                                  struct exchange_time *ret, struct berth_err *err)
+/* Weighs all flows. group: by slot; slot: by task, NULL in order; busy: room, by task. */
+static struct exchange_time weigh(const struct cpu_exchange *exchange, const unsigned *group,
+                                  const uint16_t *slot, struct busy *busy)
 {
-    *ret = (struct exchange_time){.time = {.low_ns = NAN, .high_ns = NAN}};
-    if (exchange->flows == 0)
-        return BERTH_OK;
-    struct busy *busy = calloc(exchange->tasks, sizeof *busy), *busiest = busy;
-    const struct bind_core **core = first_cores(exchange, task);
-    bool ok = busy != NULL && core != NULL;
-    for (size_t i = 0; ok && i < exchange->traffic->count; i++) {
+    struct exchange_time ret = {.time = {.source = SOURCE_SIMILAR_PAIR}, .is_known = true};
+    const struct busy *busiest = busy;
+    memset(busy, 0, exchange->tasks * sizeof *busy);
+    for (size_t i = 0; i < exchange->traffic->count; i++) {
         const struct traffic_flow *flow = &exchange->traffic->flow[i];
         if (!is_between(flow))
             continue;
-        const struct bind_core *from = core[flow->from], *to = core[flow->to];
-        const struct exchange_path *path = path_between(exchange, from, to);
+        const struct exchange_path *path =
+            path_between(exchange, group[slot != NULL ? slot[flow->from] : flow->from],
+                         group[slot != NULL ? slot[flow->to] : flow->to]);
         double ns = time_of(path, flow->bytes);
-        ret->time.source = estimate_worse(ret->time.source, source_of(exchange, path, from, to));
-        ret->distance += flow->bytes * path->distance;
+        ret.is_known = ret.is_known && path->latency != NULL;
+        ret.time.source = path->rate == NULL ? SOURCE_LOWER_BOUND : ret.time.source;
+        ret.sum_ns += ns;
         for (int end = 0; end < 2; end++) {
             struct busy *its = &busy[end == 0 ? flow->from : flow->to];
             its->ns += ns;
             its->longest = ns > its->longest_ns ? flow : its->longest;
             its->longest_ns = fmax(ns, its->longest_ns);
+            busiest = its->ns > busiest->ns ? its : busiest;
         }
     }
-    for (size_t t = 0; ok && t < exchange->tasks; t++)
-        busiest = isnan(busiest->ns) || busy[t].ns <= busiest->ns ? busiest : &busy[t];
-    if (ok) {
-        ret->time.time_ns = busiest->ns;
-        ret->time.low_ns = ret->time.source == SOURCE_LOWER_BOUND ? busiest->ns : NAN;
-        ret->longest = busiest->longest;
-    }
-    if (ok && ret->longest != NULL)
-        ret->path = *path_between(exchange, core[ret->longest->from], core[ret->longest->to]);
-    free(busy);
-    free(core);
-    return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for the flows of tasks");
+    ret.time.time_ns = busiest->ns;
+    ret.time.low_ns = ret.time.source == SOURCE_LOWER_BOUND ? busiest->ns : NAN;
+    ret.time.high_ns = NAN;
+    ret.longest = busiest->longest;
+    return ret;
 }
 
-static size_t root_of(const size_t *family, size_t task)
+enum berth_code cpu_exchange_time(const struct cpu_exchange *exchange, const struct bind_task *task,
+                                  struct exchange_time *ret, struct berth_err *err)
 {
-    while (family[task] != task)
-        task = family[task];
-    return task;
+    *ret = (struct exchange_time){.is_known = true};
+    if (exchange->flows == 0)
+        return BERTH_OK;
+    struct busy *busy = calloc(exchange->tasks, sizeof *busy);
+    unsigned *group = groups_of(exchange, task);
+    bool ok = busy != NULL && group != NULL;
+    if (ok)
+        *ret = weigh(exchange, group, NULL, busy);
+    if (ok && ret->is_known)
+        ret->path = *path_between(exchange, group[ret->longest->from], group[ret->longest->to]);
+    free(busy);
+    free(group);
+    return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for the flows of tasks");
 }
 
 void cpu_exchange_families(const struct cpu_exchange *exchange, size_t *ret)
 {
+    bool is_joined = exchange->flows > 0;
     for (size_t t = 0; t < exchange->tasks; t++)
         ret[t] = t;
-    for (size_t i = 0; exchange->flows > 0 && i < exchange->traffic->count; i++) {
-        const struct traffic_flow *flow = &exchange->traffic->flow[i];
-        if (!is_between(flow))
-            continue;
-        size_t a = root_of(ret, (size_t)flow->from), b = root_of(ret, (size_t)flow->to);
-        ret[a > b ? a : b] = a < b ? a : b;
+    while (is_joined) {
+        is_joined = false;
+        for (size_t i = 0; i < exchange->traffic->count; i++) {
+            const struct traffic_flow *flow = &exchange->traffic->flow[i];
+            if (!is_between(flow) || ret[flow->from] == ret[flow->to])
+                continue;
+            size_t a = ret[flow->from], b = ret[flow->to];
+            ret[flow->from] = ret[flow->to] = a < b ? a : b;
+            is_joined = true;
+        }
     }
-    for (size_t t = 0; t < exchange->tasks; t++)
-        ret[t] = root_of(ret, t);
 }
 
 /* ---- which task gets which cores ---- */
 
 /* Each task's cores are a slot, and a resource that its flows use one after the other. */
 struct assignment {
-    struct search_problem problem;
+    const struct cpu_exchange *exchange;
+    unsigned *group; /* by slot */
+    struct busy busy[SEARCH_SLOTS_MAX];
     struct search_flow *flow;
     struct search_arc *arc;
     struct search_use *use;
-    uint16_t *slot;
-    double *zero, *busy, *bytes; /* by slot and slot; by slot; by kind */
+    double *bytes; /* by kind */
+    double *zero;  /* by slot and slot */
 };
 
 static struct search_cost price(void *context, const uint16_t *slot)
 {
     struct assignment *a = context;
-    const struct search_problem *problem = &a->problem;
-    size_t n = problem->slots;
-    struct search_cost cost = {0};
-    memset(a->busy, 0, n * sizeof *a->busy);
-    for (size_t f = 0; f < problem->flow_count; f++) {
-        size_t from = slot[a->flow[f].from], to = slot[a->flow[f].to];
-        double ns = a->arc[(a->flow[f].kind * n + from) * n + to].alone_ns;
-        a->busy[from] += ns;
-        a->busy[to] += ns;
-        cost.sum_ns += ns;
-    }
-    for (size_t s = 0; s < n; s++)
-        cost.time_ns = fmax(cost.time_ns, a->busy[s]);
-    return cost;
+    struct exchange_time time = weigh(a->exchange, a->group, slot, a->busy);
+    return (struct search_cost){.time_ns = time.time.time_ns, .sum_ns = time.sum_ns};
 }
 
-/* Flows of the same bytes are of one kind. */
-static void find_kinds(const struct traffic *traffic, struct assignment *a)
+/* Lists the flows; those of the same bytes are of one kind. Returns how many kinds. */
+static size_t find_kinds(struct assignment *a)
 {
-    size_t flows = 0, *kinds = &a->problem.kinds;
-    for (size_t i = 0; i < traffic->count; i++) {
-        const struct traffic_flow *flow = &traffic->flow[i];
+    size_t flows = 0, kinds = 0;
+    for (size_t i = 0; i < a->exchange->traffic->count; i++) {
+        const struct traffic_flow *flow = &a->exchange->traffic->flow[i];
         size_t k = 0;
         if (!is_between(flow))
             continue;
-        while (k < *kinds && a->bytes[k] != flow->bytes)
+        while (k < kinds && a->bytes[k] != flow->bytes)
             k++;
         a->bytes[k] = flow->bytes;
-        *kinds += k == *kinds;
+        kinds += k == kinds;
         a->flow[flows++] =
             (struct search_flow){.kind = (uint16_t)k, .from = flow->from, .to = flow->to};
     }
+    return kinds;
 }
 
-/* Prices each kind from slot to slot: by times, or by distances where some path has none. */
-static void price_arcs(const struct cpu_exchange *exchange, const struct bind_core *const *core,
-                       struct assignment *a)
+/* Searches with room for all arcs, and exchanges the tasks' cores. False when out of memory. */
+static bool search(struct assignment *a, size_t kinds, struct bind_task *task)
 {
-    size_t n = a->problem.slots;
-    bool has_times = true;
-    for (size_t i = 0; i < 2 * n * n; i++) {
-        size_t from = i / n % n, to = i % n;
-        const struct exchange_path *path = path_between(exchange, core[from], core[to]);
-        has_times = has_times && (from == to || path->latency != NULL);
-        for (size_t k = 0; i >= n * n && from != to && k < a->problem.kinds; k++) {
-            size_t arc = (k * n + from) * n + to;
-            double ns = has_times ? time_of(path, a->bytes[k]) : a->bytes[k] * path->distance;
-            a->use[2 * arc] = (struct search_use){(uint16_t)from, ns};
-            a->use[2 * arc + 1] = (struct search_use){(uint16_t)to, ns};
-            a->arc[arc] =
-                (struct search_arc){.alone_ns = ns, .use = (uint32_t)(2 * arc), .use_count = 2};
-        }
-    }
-}
-
-static bool search(const struct cpu_exchange *exchange, struct bind_task *task,
-                   struct assignment *a)
-{
-    size_t n = a->problem.slots, arcs = a->problem.kinds * n * n;
+    size_t n = a->exchange->tasks, arcs = kinds * n * n;
+    uint16_t slot[SEARCH_SLOTS_MAX];
     struct search_result found;
     struct bind_task *given = calloc(n, sizeof *given);
-    const struct bind_core **core = first_cores(exchange, task);
+    a->group = groups_of(a->exchange, task);
     a->arc = calloc(arcs + 1, sizeof *a->arc);
     a->use = calloc(2 * arcs + 1, sizeof *a->use);
-    a->slot = calloc(n, sizeof *a->slot);
-    a->zero = calloc(n * (n + 1), sizeof *a->zero);
-    bool ok = given != NULL && core != NULL && a->arc != NULL && a->use != NULL &&
-              a->slot != NULL && a->zero != NULL;
-    if (ok) {
-        a->busy = a->zero + n * n;
-        price_arcs(exchange, core, a);
-        a->problem.flow = a->flow;
-        a->problem.arc = a->arc;
-        a->problem.use = a->use;
-        a->problem.far = a->problem.apart = a->problem.start_ns = a->zero;
-        a->problem.price = price;
-        a->problem.context = a;
-        ok = plan_search(&a->problem, a->slot, &found);
+    a->zero = calloc(n * n, sizeof *a->zero);
+    bool ok =
+        given != NULL && a->group != NULL && a->arc != NULL && a->use != NULL && a->zero != NULL;
+    for (size_t arc = 0; ok && arc < arcs; arc++) {
+        size_t from = arc / n % n, to = arc % n;
+        double ns =
+            time_of(path_between(a->exchange, a->group[from], a->group[to]), a->bytes[arc / n / n]);
+        a->use[2 * arc] = (struct search_use){(uint16_t)from, ns};
+        a->use[2 * arc + 1] = (struct search_use){(uint16_t)to, ns};
+        a->arc[arc] =
+            (struct search_arc){.alone_ns = ns, .use = (uint32_t)(2 * arc), .use_count = 2};
     }
+    const struct search_problem problem = {.slots = n,
+                                           .tasks = n,
+                                           .each = 1,
+                                           .resources = n,
+                                           .flow = a->flow,
+                                           .flow_count = a->exchange->flows,
+                                           .kinds = kinds,
+                                           .arc = a->arc,
+                                           .use = a->use,
+                                           .start_ns = a->zero,
+                                           .far = a->zero,
+                                           .apart = a->zero,
+                                           .price = price,
+                                           .context = a};
+    ok = ok && plan_search(&problem, slot, &found);
     for (size_t t = 0; ok && t < n; t++)
-        given[t] = task[a->slot[t]];
+        given[t] = task[slot[t]];
     if (ok)
         memcpy(task, given, n * sizeof *given);
     free(given);
-    free(core);
     return ok;
 }
 
@@ -293,20 +267,18 @@ enum berth_code cpu_exchange_assign(const struct cpu_exchange *exchange, struct 
     size_t n = exchange->tasks, flows = exchange->flows;
     if (flows == 0 || n < 2 || n > SEARCH_SLOTS_MAX)
         return BERTH_OK;
-    struct assignment a = {
-        .problem = {.slots = n, .tasks = n, .each = 1, .resources = n, .flow_count = flows},
-        .flow = calloc(flows, sizeof *a.flow),
-        .bytes = calloc(flows, sizeof *a.bytes)};
+    struct assignment a = {.exchange = exchange,
+                           .flow = calloc(flows, sizeof *a.flow),
+                           .bytes = calloc(flows, sizeof *a.bytes)};
     bool ok = a.flow != NULL && a.bytes != NULL;
-    if (ok)
-        find_kinds(exchange->traffic, &a);
-    if (ok && a.problem.kinds <= ARCS_MAX / (n * n) && a.problem.kinds < UINT16_MAX)
-        ok = search(exchange, task, &a);
+    size_t kinds = ok ? find_kinds(&a) : 0;
+    if (ok && kinds <= ARCS_MAX / (n * n) && kinds < UINT16_MAX)
+        ok = search(&a, kinds, task);
+    free(a.group);
     free(a.flow);
-    free(a.bytes);
     free(a.arc);
     free(a.use);
-    free(a.slot);
+    free(a.bytes);
     free(a.zero);
     return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for the flows of tasks");
 }

@@ -33,8 +33,11 @@ enum berth_code cpu_exchange_init(const struct snapshot *snap, const struct traf
 void cpu_exchange_done(struct cpu_exchange *exchange);
 
 struct exchange_time {
-    struct estimate time; /* of the busiest task; a lower bound where a rate is unknown */
-    double distance;      /* bytes times locality_distance: an order of choices, no time */
+    /* of the busiest task; a lower bound where a rate is unknown; an order of choices alone where
+     * a latency is (is_known false) */
+    struct estimate time;
+    bool is_known;
+    double sum_ns;                      /* of all flows */
     const struct traffic_flow *longest; /* of the busiest task; NULL without flows */
     struct exchange_path path;          /* of that flow */
 };

@@ -2,34 +2,26 @@
 
 #include "cost/memtime.h"
 
-/* Returns the task of a flow with its memory, -1 of another flow. */
-static int32_t streamer(const struct traffic_flow *flow)
-{
-    return flow->from == TRAFFIC_HOST ? flow->to : flow->to == TRAFFIC_HOST ? flow->from : -1;
-}
-
-/* Prices the tasks that stream one memory, or the first of them alone. */
+/* Prices the tasks that stream one memory (NONE: unknown); no users where none does. */
 static enum berth_code price_memory(const struct snapshot *snap, const struct traffic *traffic,
-                                    const struct bind_task *task, place_id memory, bool is_alone,
+                                    const struct bind_task *task, place_id memory,
                                     struct evidence *evidence, struct cpu_streams *ret,
                                     struct berth_err *err)
 {
     struct memuser who;
     struct cpuset all = {0};
     double reads = 0, writes = 0;
-    int32_t first = -1;
-    *ret = (struct cpu_streams){.memory = memory};
+    *ret = (struct cpu_streams){.time = estimate_of(NAN, NAN, NAN), .memory = memory};
     for (size_t i = 0; i < traffic->count; i++) {
         const struct traffic_flow *flow = &traffic->flow[i];
-        int32_t t = streamer(flow);
-        if (t < 0 || task[t].memory != memory || (is_alone && first >= 0 && t != first))
+        int32_t t = flow->from == TRAFFIC_HOST ? flow->to : flow->from;
+        if ((flow->from != TRAFFIC_HOST && flow->to != TRAFFIC_HOST) || task[t].memory != memory)
             continue;
-        first = first < 0 ? t : first;
         ret->users += !cpuset_contains(&all, &task[t].cpus);
         cpuset_or(&all, &task[t].cpus);
         *(flow->from == TRAFFIC_HOST ? &reads : &writes) += flow->bytes;
     }
-    if (ret->users == 0)
+    if (ret->users == 0 || memory == PLACE_NONE)
         return BERTH_OK;
     enum berth_code code = memuser_of_cores(snap->graph, &all, &who, err);
     if (code != BERTH_OK)
@@ -54,26 +46,18 @@ enum berth_code cpu_streams_time(const struct snapshot *snap, const struct traff
     size_t memories = 0;
     enum source source = SOURCE_MEASURED;
     enum berth_code code = BERTH_OK;
+    place_id n = PLACE_NONE;
     *ret = (struct cpu_streams){.memory = PLACE_NONE};
     if (traffic == NULL)
         return BERTH_OK;
-    for (size_t i = 0; i < traffic->count; i++)
-        if (streamer(&traffic->flow[i]) >= 0 &&
-            task[streamer(&traffic->flow[i])].memory == PLACE_NONE)
-            ret->time = estimate_of(NAN, NAN, NAN);
-    for (place_id n = graph_next(snap->graph, PLACE_NUMA, 0);
-         code == BERTH_OK && !isnan(ret->time.time_ns) && n != PLACE_NONE;
-         n = graph_next(snap->graph, PLACE_NUMA, n + 1)) {
-        code = price_memory(snap, traffic, task, n, false, evidence, &here, err);
+    do {
+        code = price_memory(snap, traffic, task, n, evidence, &here, err);
         memories += here.users > 0;
         source = here.users > 0 ? estimate_worse(source, here.time.source) : source;
         if (here.users > 0 && !(here.time.time_ns <= ret->time.time_ns))
             *ret = here;
-    }
-    if (code != BERTH_OK || isnan(ret->time.time_ns) || ret->memory == PLACE_NONE)
-        return code;
-    code = price_memory(snap, traffic, task, ret->memory, true, evidence, &here, err);
-    ret->alone_ns = here.time.time_ns;
+        n = graph_next(snap->graph, PLACE_NUMA, n + 1);
+    } while (code == BERTH_OK && n != PLACE_NONE && !isnan(ret->time.time_ns));
     ret->memories = memories;
     ret->time.source = source;
     if (source >= SOURCE_NOMINAL || memories > 1) {

@@ -11,9 +11,9 @@
 
 struct cpu_streams {
     struct estimate time; /* 0 nothing is streamed; NAN unknown */
-    place_id memory;      /* of those that end last; PLACE_NONE none */
+    place_id memory;      /* of those that end last; PLACE_NONE none, or unknown */
     size_t users, memories;
-    double bytes, alone_ns; /* of its users together; of the first of them without the others */
+    double bytes; /* of its users together */
 };
 
 /* Prices the flows with the host of tasks that have their cpus and memory: the memory whose tasks

@@ -41,7 +41,7 @@ static void option_done(struct option *option)
 
 static bool has_exchange(const struct work *work, const struct option *option)
 {
-    return work->exchange.flows > 0 && !isnan(option->exchange.time.time_ns);
+    return work->exchange.flows > 0 && option->exchange.is_known;
 }
 
 /* Returns how many transfers are not in an option's time. */
@@ -54,7 +54,7 @@ static size_t unknown_of(const struct work *work, const struct option *option)
 static void predict(const struct work *work, struct option *option)
 {
     struct bind_answer *answer = &option->answer;
-    bool has_streams = option->streams.memory != PLACE_NONE || isnan(option->streams.time.time_ns);
+    bool has_streams = option->streams.users > 0;
     struct estimate time = option->streams.time;
     if (!has_streams)
         time = has_exchange(work, option) ? option->exchange.time : estimate_of(NAN, NAN, NAN);
@@ -69,8 +69,7 @@ static void predict(const struct work *work, struct option *option)
     if (time.source >= SOURCE_NOMINAL || isnan(time.time_ns))
         time.high_ns = NAN;
     answer->predicted = time;
-    if (!isnan(time.time_ns) && option->streams.memory != PLACE_NONE &&
-        option->streams.time.time_ns > option->streams.alone_ns * (1 + POLICY_SAME))
+    if (!isnan(time.time_ns) && option->streams.users > 1)
         snprintf(answer->bottleneck, sizeof answer->bottleneck, "%s:memory",
                  graph_place(work->snap->graph, option->streams.memory)->name);
 }
@@ -110,16 +109,16 @@ static enum berth_code make(const struct work *work, enum order order, int64_t e
     return code == BERTH_OK ? price(work, ret, err) : code;
 }
 
-/* The exchange counts only where it is known of both, else its distance does among equals. */
+/* The exchange counts only where it is known of both, else it decides among equals. */
 static bool is_better(const struct option *a, const struct option *b)
 {
-    bool is_known = !isnan(a->exchange.time.time_ns) && !isnan(b->exchange.time.time_ns);
+    bool is_known = a->exchange.is_known && b->exchange.is_known;
     double mine = a->streams.time.time_ns + (is_known ? a->exchange.time.time_ns : 0),
            other = b->streams.time.time_ns + (is_known ? b->exchange.time.time_ns : 0);
     if (mine * (1 + POLICY_SAME) < other)
         return true;
     return !is_known && mine <= other * (1 + POLICY_SAME) &&
-           a->exchange.distance < b->exchange.distance;
+           a->exchange.sum_ns < b->exchange.sum_ns;
 }
 
 /* ---- the options ---- */
@@ -180,11 +179,10 @@ static void explain(const struct work *work, const struct option *best, struct b
                         NO_SUBJECTS, NO_NUMBERS);
         return;
     }
-    if (streams->memory != PLACE_NONE) {
+    if (streams->users > 0) {
         const char *name = graph_place(graph, streams->memory)->name;
         reasons_add(&answer->reasons, REASON_STREAMS_LAST, SUBJECTS(name),
-                    NUMBERS((double)streams->users, streams->bytes * 1e9 / streams->time.time_ns,
-                            streams->bytes / (double)streams->users * 1e9 / streams->alone_ns));
+                    NUMBERS((double)streams->users, streams->bytes * 1e9 / streams->time.time_ns));
         if (streams->time.why != 0)
             reasons_add_about(&answer->warnings, streams->time.why, name, NO_NUMBERS);
     }

@@ -52,7 +52,7 @@ static void two_that_talk_share_an_l3(void **state)
     ask(&f, 2, 1, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
     assert_true(share_l3(&f, 0, 1));
     assert_near(f.answer.predicted.time_ns, 24 + MIB / 14.0);
-    assert_int_equal(f.answer.predicted.source, SOURCE_MEASURED);
+    assert_int_equal(f.answer.predicted.source, SOURCE_SIMILAR_PAIR);
     const struct reason *longest = reason_with(&f.answer.reasons, REASON_EXCHANGE_LONGEST);
     assert_true(longest != NULL && longest->number[0] == 48);
     assert_string_equal(longest->subject[1], "task 1");
