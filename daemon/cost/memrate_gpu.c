@@ -1,7 +1,7 @@
 /*
  * Kernels of a GPU: its own value; that of a similar access (a copy, another kind of allocation, a
  * GPU of the same model); the other direction; published; stated by firmware. By links where there
- * is none, for the host's memory no faster than the nearest of it.
+ * is none.
  */
 #include "cost/memrate.h"
 
@@ -182,26 +182,12 @@ struct memrate memrate_of_links(const struct memrate_access *access, enum memrat
 struct memrate memrate_of_gpu(const struct memrate_access *access, enum memrate_what what)
 {
     const struct memkind_place *place = &access->place;
-    place_id gpu = access->user->gpu, nearest = locality_numa(access->snap->graph, gpu);
     struct memrate found = by_values(access, what);
-    if (found.item != NULL) {
-        evidence_add(access->evidence, access->start, found.item);
-        return found;
-    }
-    size_t evidence = access->evidence->count;
-    found = memrate_of_links(access, what, gpu,
-                             place->owner != PLACE_NONE ? place->owner : place->memory);
-    if (isnan(found.value) || place->owner != PLACE_NONE || nearest == PLACE_NONE ||
-        nearest == place->memory)
-        return found;
-    struct memrate_access there = *access;
-    there.place.memory = there.place.numa = nearest;
-    access->evidence->count = evidence;
-    struct memrate near = memrate_of_gpu(&there, what);
-    if (near.value <= found.value)
-        return memrate_doubted(near, SOURCE_NOMINAL, REASON_ACCESS_BY_LINKS);
-    access->evidence->count = evidence;
-    return memrate_of_links(access, what, gpu, place->memory);
+    if (found.item == NULL)
+        return memrate_of_links(access, what, access->user->gpu,
+                                place->owner != PLACE_NONE ? place->owner : place->memory);
+    evidence_add(access->evidence, access->start, found.item);
+    return found;
 }
 
 /* That at the nearest NUMA node stands for others, so that none looks better for want of a

@@ -57,6 +57,17 @@ static double deviation_of(const struct snapshot *snap, const struct value *valu
     return peers != NULL ? peers->one : 0;
 }
 
+static struct memuser_start start_of(const struct memrate_access *access)
+{
+    const struct memuser *user = access->user;
+    const struct memkind_place *place = &access->place;
+    const struct graph *graph = access->snap->graph;
+    return memkind_is_own(graph, place, user->gpu)            ? user->in_own
+           : place->owner != PLACE_NONE                       ? user->in_peer
+           : place->memory == locality_numa(graph, user->gpu) ? user->in_host
+                                                              : user->in_far;
+}
+
 /* Started each time around the buffer. Starting deviates by as much as the rest. */
 static struct estimate by_kernels(const struct memrate_access *access, const struct memrate *rate,
                                   struct memuser_start start, double bytes)
@@ -86,10 +97,8 @@ static struct estimate by_gpu(const struct memrate_access *access, enum memrate_
                                     ? curve_find(access->snap->derived.curves, v->metric, v->from,
                                                  v->to, values_axes(access->snap->values, v))
                                     : NULL;
-    struct memuser_start start = access->user->far_start;
-    if (memkind_is_own(access->snap->graph, &access->place, access->user->gpu))
-        start = access->user->start;
-    else if (curve != NULL)
+    struct memuser_start start = start_of(access);
+    if (curve != NULL && !memkind_is_own(access->snap->graph, &access->place, access->user->gpu))
         start = (struct memuser_start){curve->fit.piece[0].t0_ns, 0};
     if (curve == NULL || access->span >= TRANSFER_LARGE_BYTES)
         return by_kernels(access, &rate, start, bytes);
@@ -108,7 +117,7 @@ static struct estimate by_gpu_from_first(const struct memrate_access *access,
     struct memrate touch = memrate_first_touch(access, what);
     if (!isnan(touch.value)) {
         double once = fmin(bytes, access->span);
-        first = by_kernels(access, &touch, access->user->far_start, once);
+        first = by_kernels(access, &touch, access->user->in_host, once);
         bytes -= once;
     } else if (access->place.migrates) {
         first = estimate_doubted(first, SOURCE_LOWER_BOUND, REASON_MIGRATION_NOT_COUNTED);
@@ -201,27 +210,25 @@ struct estimate memtime_setup(const struct memrate_access *access, bool by_cores
     const struct memkind_place *place = &access->place;
     const struct value *v, *touched = NULL, *pinned = NULL;
     struct estimate none = {0};
-    bool is_pinning = place->kind == MEMKIND_PINNED;
     if (place->kind == MEMKIND_DEVICE || place->memory == place->gpu)
         return none;
     size_t n = values_range(access->snap->values, METRIC_ALLOCATION, PLACE_NONE, &v);
     for (; n > 0; v++, n--) {
         const char *axes = values_axes(access->snap->values, v);
-        if (v->to != place->memory || !(v->value > 0))
-            continue;
-        if (axes[0] == '\0' && touched == NULL)
-            touched = v;
-        else if (strcmp(axes, "kind=pinned") == 0 && pinned == NULL)
-            pinned = v;
+        if (v->to == place->memory && v->value > 0 && axes[0] == '\0')
+            touched = touched == NULL ? v : touched;
+        else if (v->to == place->memory && v->value > 0 && strcmp(axes, "kind=pinned") == 0)
+            pinned = pinned == NULL ? v : pinned;
     }
-    bool as_touched = !is_pinning || pinned == NULL ||
-                      (by_cores && touched != NULL && touched->value < pinned->value);
-    v = as_touched ? touched : pinned;
+    bool is_pinned = place->kind == MEMKIND_PINNED, as_touched = by_cores && pinned != NULL &&
+                                                                 touched != NULL &&
+                                                                 touched->value < pinned->value;
+    v = is_pinned && pinned != NULL && !as_touched ? pinned : touched;
     if (v == NULL)
         return estimate_doubted(none, SOURCE_MEASURED, REASON_SETUP_NOT_COUNTED);
     evidence_add(access->evidence, access->start, v);
     struct memrate rate = memrate_of(v);
-    if (is_pinning && pinned == NULL)
+    if (is_pinned && pinned == NULL)
         rate = memrate_doubted(rate, SOURCE_SIMILAR_PAIR, REASON_SIMILAR_ACCESS);
     return by_rate(&rate, access->span, 1);
 }

@@ -27,9 +27,9 @@ struct estimate memtime_stream(const struct memrate_access *access, double read_
 struct estimate memtime_random(const struct memrate_access *access, double read_bytes,
                                double write_bytes);
 
-/* Returns the time until memory is there: the host's is touched, or pinned, once. 0 of a GPU's own.
- * Pinning touches pages, too, but is measured faster than one thread touches them: where cores
- * alone use the buffer (by_cores) it counts as that, because they share the touching. */
+/* Returns the time until memory is there: the host's is pinned, or touched by one thread, once. 0
+ * of a GPU's own. Pinning touches pages, too, but may be measured faster: where cores alone use the
+ * buffer (by_cores) it counts as touching, which they share. */
 struct estimate memtime_setup(const struct memrate_access *access, bool by_cores);
 
 /* Returns the time until that many bytes of managed memory that moved to the GPU are back with the

@@ -146,33 +146,35 @@ struct memuser_reached memuser_reaches(const struct memuser *user, const struct 
 
 /* ---- kernels ---- */
 
-static void widen(const struct snapshot *snap, enum metric metric, place_id gpu, double *most,
-                  double *least)
+/* The latest of that start and those that are known by a metric of the GPU. */
+static struct memuser_start or_later(const struct snapshot *snap, enum metric metric, place_id gpu,
+                                     struct memuser_start start)
 {
     const struct curve *curve;
+    double most = start.ns, least = start.ns > 0 ? start.ns - start.off_ns : INFINITY;
     for (size_t n = curve_range(snap->derived.curves, metric, &curve); n > 0; curve++, n--)
         if (curve->from == gpu || curve->to == gpu) {
-            *most = fmax(*most, curve->fit.piece[0].t0_ns);
-            *least = fmin(*least, curve->fit.piece[0].t0_ns);
+            most = fmax(most, curve->fit.piece[0].t0_ns);
+            least = fmin(least, curve->fit.piece[0].t0_ns);
         }
+    return (struct memuser_start){most, isinf(least) ? 0 : most - least};
 }
 
-/* In its own memory a kernel starts as a streaming copy does. Elsewhere it starts no faster: the
- * latest start counts of all that are known. */
+/* In its own memory a kernel starts as a streaming copy does. Elsewhere it starts no faster than
+ * any that is known there; the host's far memory is as far as another GPU's. */
 struct memuser memuser_of_gpu(const struct snapshot *snap, place_id gpu)
 {
     static const char *const managed[] = {"kind=managed;operation=read", "kind=managed",
                                           "kind=migrating;operation=read", NULL};
     const struct curve *own = curve_find(snap->derived.curves, METRIC_GPU_STREAM, gpu, gpu, "");
-    double most = own != NULL ? own->fit.piece[0].t0_ns : 0, least = own != NULL ? most : INFINITY;
     place_id common = memkind_common(snap->graph, gpu);
     struct memuser user = {.gpu = gpu};
     user.own = memkind_place(snap->graph, common != PLACE_NONE ? common : gpu, MEMKIND_DEVICE, gpu);
     user.system = reach_of_system(snap, gpu);
     user.managed.reach = look_from_any(snap, gpu, managed);
-    user.start.ns = most;
-    widen(snap, METRIC_HOST_GPU_KERNEL, gpu, &most, &least);
-    widen(snap, METRIC_GPU_GPU_KERNEL, gpu, &most, &least);
-    user.far_start = (struct memuser_start){most, isinf(least) ? 0 : most - least};
+    user.in_own.ns = own != NULL ? own->fit.piece[0].t0_ns : 0;
+    user.in_host = or_later(snap, METRIC_HOST_GPU_KERNEL, gpu, user.in_own);
+    user.in_peer = or_later(snap, METRIC_GPU_GPU_KERNEL, gpu, user.in_own);
+    user.in_far = or_later(snap, METRIC_GPU_GPU_KERNEL, gpu, user.in_host);
     return user;
 }

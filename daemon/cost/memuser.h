@@ -34,7 +34,8 @@ struct memuser {
     /* of a GPU: */
     struct memuser_reached system, managed; /* of the host */
     struct memkind_place own;               /* its own device memory */
-    struct memuser_start start, far_start;  /* in its own memory, and elsewhere */
+    /* in its own memory, the host's next to it, another GPU's, other memory of the host */
+    struct memuser_start in_own, in_host, in_peer, in_far;
 };
 
 /* The cores that have a cpu in cpus, all at work. in_all is 0 when there are none. NO_MEMORY. */

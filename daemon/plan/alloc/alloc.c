@@ -6,25 +6,6 @@
 #include "node/locality.h"
 #include "plan/alloc/work.h"
 
-#define ROUNDING 1e-9 /* of bytes that are added up by shares */
-
-/* Finds the place whose memory goes first among equals, and where nothing is predicted. */
-static place_id find_heaviest(const struct alloc_work *work)
-{
-    const struct graph *graph = work->snap->graph;
-    place_id found = PLACE_NONE;
-    double most = 0;
-    for (place_id p = 0; p < (place_id)graph->place_count; p++) {
-        enum place_kind kind = graph_place(graph, p)->kind;
-        double bytes = kind == PLACE_NUMA || kind == PLACE_GPU ? plan_alloc_bytes_at(work, p) : 0;
-        if (bytes > most * (1 + ROUNDING)) {
-            most = bytes;
-            found = p;
-        }
-    }
-    return found;
-}
-
 /* Options are told apart by a time, by where the heaviest user is, or as that gpu's own. */
 static enum berth_code check_known(const struct alloc_work *work, struct berth_err *err)
 {
@@ -59,7 +40,6 @@ static enum berth_code answer(struct alloc_work *work, struct berth_err *err)
     enum berth_code code = plan_alloc_users(work, err);
     if (code != BERTH_OK)
         return code;
-    work->heaviest = find_heaviest(work);
     code = plan_alloc_options(work, err);
     if (code == BERTH_OK)
         code = plan_alloc_price(work, err);

@@ -17,15 +17,16 @@ static void warn_of_option(struct alloc_work *work, const struct alloc_option *o
 {
     struct reasons *warnings = &work->answer.warnings;
     const char *memory = plan_alloc_name(work, option->place.memory);
-    bool is_known = !isnan(option->predicted.time_ns);
+    bool is_known = !isnan(option->predicted.time_ns), said[REASON_CODES] = {[0] = true};
     if (option->free_bytes >= 0 && option->free_bytes < work->request->bytes)
         reasons_add_about(warnings, REASON_NO_ROOM, memory, NO_NUMBERS);
     if (!is_known)
         reasons_add_about(warnings, REASON_BY_DISTANCE, memory, NO_NUMBERS);
     for (size_t i = 0; i < work->user_count + ALLOC_MORE_PARTS; i++) {
         enum reason_code why = option->part[i].why;
-        if (is_known ? why != 0 : why == REASON_START_NOT_COUNTED)
+        if (!said[why] && (is_known || why == REASON_START_NOT_COUNTED))
             reasons_add_about(warnings, why, memory, NO_NUMBERS);
+        said[why] = true;
     }
 }
 

@@ -6,6 +6,8 @@
 #include "node/gpu.h"
 #include "plan/alloc/work.h"
 
+#define ROUNDING 1e-9 /* of bytes that are added up by shares */
+
 static bool wants(const struct alloc_work *work, enum memkind kind)
 {
     return work->request->kinds == 0 || (work->request->kinds & 1u << kind) != 0;
@@ -28,23 +30,35 @@ static bool allows_device(const struct alloc_work *work, place_id gpu)
     return allowed_has_gpu(allowed, gpu) && (!names_gpus || allowed->memory[gpu]);
 }
 
-/* The gpu that uses the buffer most, the first of equals, so that its driver maps it; else the
- * first that is allowed. */
-static place_id find_allocator(const struct alloc_work *work)
+/* The place of a kind that uses the buffer most, the first of equals; PLACE_NONE none. */
+static place_id find_heaviest(const struct alloc_work *work, enum place_kind kind, double *most)
 {
     const struct graph *graph = work->snap->graph;
     place_id found = PLACE_NONE;
-    double most = -1;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
-         g = graph_next(graph, PLACE_GPU, g + 1)) {
-        double bytes = plan_alloc_bytes_at(work, g);
-        if (bytes > most &&
-            (bytes > 0 || (allowed_has_gpu(work->request->allowed, g) && is_usable(work, g)))) {
-            most = bytes;
-            found = g;
+    for (place_id p = graph_next(graph, kind, 0); p != PLACE_NONE;
+         p = graph_next(graph, kind, p + 1)) {
+        double bytes = plan_alloc_bytes_at(work, p);
+        if (bytes > *most * (1 + ROUNDING)) {
+            *most = bytes;
+            found = p;
         }
     }
     return found;
+}
+
+/* Finds the place whose memory goes first among equals, and the gpu whose driver maps the buffer:
+ * one that uses it, else the first that is allowed. */
+static void find_places(struct alloc_work *work)
+{
+    const struct graph *graph = work->snap->graph;
+    double most = 0;
+    work->allocator = find_heaviest(work, PLACE_GPU, &most);
+    place_id numa = find_heaviest(work, PLACE_NUMA, &most);
+    work->heaviest = numa != PLACE_NONE ? numa : work->allocator;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0);
+         g != PLACE_NONE && work->allocator == PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+        if (allowed_has_gpu(work->request->allowed, g) && is_usable(work, g))
+            work->allocator = g;
 }
 
 /* Warns of users that cannot reach an option, or may not. */
@@ -157,7 +171,8 @@ static void on_gpus(struct alloc_work *work, struct tally *tally)
             continue;
         }
         consider(work, is_one ? common : g, MEMKIND_DEVICE, g, tally);
-        if (!is_one && plan_alloc_bytes_at(work, g) > 0)
+        /* several gpus have it in turn, whoever had it first */
+        if (!is_one && g == work->allocator && plan_alloc_bytes_at(work, g) > 0)
             consider(work, g, MEMKIND_MANAGED, g, tally);
     }
 }
@@ -194,7 +209,7 @@ enum berth_code plan_alloc_options(struct alloc_work *work, struct berth_err *er
 {
     const struct graph *graph = work->snap->graph;
     struct tally tally = {.largest = -1};
-    work->allocator = find_allocator(work);
+    find_places(work);
     work->answer.option =
         calloc(3 * graph_count(graph, PLACE_NUMA) + 2 * graph_count(graph, PLACE_GPU) + 1,
                sizeof *work->answer.option);

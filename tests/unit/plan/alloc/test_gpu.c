@@ -297,7 +297,8 @@ static void by_links_alone_the_nearest_is_first(void **state)
     link_of(&f, f.numa[0], f.gpu[1], 60);
     assert_int_equal(ask_reads(&f, 1u << MEMKIND_PINNED, f.gpu[1], GIB), BERTH_OK);
     assert_int_equal(f.answer.option[0].place.memory, f.numa[1]);
-    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / (0.88 * 30));
+    assert_near(time_of(&f, MEMKIND_PINNED, f.numa[0]), GIB / (0.88 * 60));
+    assert_non_null(reason_of(&f, REASON_OPTION_BEHIND));
     end(&f);
 }
 
