@@ -40,21 +40,21 @@ static const char *axes_of(const struct step *step, const struct transfer *trans
     return transfer->basis == BASIS_OWN ? values_axes(step->snap->values, transfer->value) : "";
 }
 
-static void use(struct step *step, size_t flow, size_t shared)
+static void use(struct step *step, size_t flow, uint16_t shared)
 {
     struct sim_flow *its = &step->flow[flow];
-    step->use[flow * step->room + its->limit_count++] = (uint16_t)shared;
+    step->use[flow * step->room + its->limit_count++] = shared;
     step->shared[shared].kinds |= step->transfer[flow]->kind;
 }
 
-static size_t add_shared(struct step *step, const struct limit *limit)
+static uint16_t add_shared(struct step *step, const struct limit *limit)
 {
     size_t at = 0;
     while (at < step->shared_count && (limit == NULL || step->shared[at].limit != limit))
         at++;
     if (at == step->shared_count)
         step->shared[step->shared_count++] = (struct shared){.limit = limit};
-    return at;
+    return (uint16_t)at;
 }
 
 /* Sets the capacities that do not depend on the end that is run. A stated one limits no more
@@ -80,21 +80,23 @@ static bool is_same(const struct transfer *a, const struct transfer *b)
 }
 
 /* Several transfers of one pair by one mechanism get together what one of them gets. */
-static void share_repeated(struct step *step, size_t flow)
+static void share_repeated(struct step *step)
 {
-    const struct transfer *transfer = step->transfer[flow];
-    size_t at = SIM_NO_LIMIT;
-    for (size_t i = flow; i < step->count; i++) {
-        if (!is_same(step->transfer[i], transfer))
-            continue;
-        if (i > flow && at == SIM_NO_LIMIT) {
-            at = add_shared(step, NULL);
-            step->shared[at].step[0] =
+    uint16_t pair[STEP_FLOWS_MAX];
+    for (size_t i = 0; i < step->count; i++) {
+        size_t first = 0;
+        const struct transfer *transfer = step->transfer[i];
+        pair[i] = SIM_NO_LIMIT;
+        while (!is_same(step->transfer[first], transfer))
+            first++;
+        if (first < i && pair[first] == SIM_NO_LIMIT) {
+            pair[first] = add_shared(step, NULL);
+            step->shared[pair[first]].step[0] =
                 (struct sim_step){1, transfer->bytes_per_s / transfer->slowdown};
-            use(step, flow, at);
+            use(step, first, pair[first]);
         }
-        if (i > flow)
-            use(step, i, at);
+        if (first < i)
+            use(step, i, pair[first]);
     }
 }
 
@@ -102,13 +104,7 @@ static void find_limits(struct step *step)
 {
     const struct limits *limits = step->snap->derived.limits;
     uint16_t item[LIMITS_USES_MAX];
-    for (size_t i = 0; i < step->count; i++) {
-        size_t first = 0;
-        while (!is_same(step->transfer[first], step->transfer[i]))
-            first++;
-        if (first == i)
-            share_repeated(step, i);
-    }
+    share_repeated(step);
     for (size_t i = 0; i < step->count; i++) {
         const struct transfer *transfer = step->transfer[i];
         size_t uses = limits_of(limits, step->transfer[i]->kind, transfer->from, transfer->to,

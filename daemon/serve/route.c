@@ -93,9 +93,8 @@ static void print_option(struct print *print, const struct reply *reply,
     print_key(print, "call");
     print_string(print, call.text);
     print_key(print, "predicted");
-    struct estimate predicted = option->predicted;
-    predicted.source = route_source(option, (double)reply->request.bytes);
-    answer_print_prediction(print, &predicted, option->shared);
+    answer_print_prediction(print, &option->predicted,
+                            option->shared != NULL ? option->shared->name : NULL);
     print_key(print, "evidence");
     answer_print_evidence(print, snap, &reply->answer.evidence, option->why, option->why_count);
     print_close(print, '}');

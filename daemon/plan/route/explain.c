@@ -12,8 +12,6 @@
 #include "node/transfer.h"
 #include "plan/route/price.h"
 
-#define START_MATTERS 0.1 /* of the time */
-
 static const char *name_of(const struct route_work *work, place_id id)
 {
     return graph_place(work->graph, id)->name;
@@ -21,52 +19,25 @@ static const char *name_of(const struct route_work *work, place_id id)
 
 /* ---- evidence ---- */
 
-/* Flows of a run that use a limit, with their total rate. */
-struct users {
-    const struct set *set; /* NULL none */
-    size_t own, count;     /* own: hops of the option */
-    double bytes_per_s;
-};
-
-static size_t own_flows(const struct route_option *option, const struct set *set)
+static size_t users_of(const struct limits *limits, const struct limit *limit,
+                       const struct set *set)
 {
-    size_t own = 0;
-    for (size_t p = 0; p < option->part_count; p++)
-        for (size_t i = 0; i < option->part[p].hop_count; i++)
-            for (size_t f = 0; f < set->flow_count; f++)
-                own += set->flow[f].from == option->part[p].hop[i].from &&
-                       set->flow[f].to == option->part[p].hop[i].to;
-    return own;
+    size_t users = 0;
+    for (size_t f = 0; f < set->flow_count; f++)
+        users += limits_uses(limits, limit, set->flow[f].from, set->flow[f].to, set->flow[f].axes);
+    return users;
 }
 
-/* Finds the run that shows the limit of the option: the one with most of its transfers. */
-static struct users find_users(const struct route_work *work, const struct route_option *option)
+/* Finds the smallest run that shows the limit of the option. NULL none. */
+static const struct set *find_run(const struct route_work *work, const struct route_option *option)
 {
-    const struct limits *limits = work->snap->derived.limits;
+    const struct limit *limit = option->shared;
     const struct sets *sets = work->snap->sets;
-    struct users best = {.set = NULL};
-    for (size_t l = 0; option->shared != NULL && l < limits->count && sets != NULL; l++) {
-        const struct limit *limit = &limits->item[l];
-        if (limit->source != LIMIT_RUNS || strcmp(limit->name, option->shared) != 0)
-            continue;
-        for (size_t s = 0; s < sets->count; s++) {
-            const struct set *set = &sets->item[s];
-            struct users its = {.set = set};
-            if (set->metric != limit->metric || set->source != VALUE_MEASURED)
-                continue;
-            its.own = own_flows(option, set);
-            for (size_t f = 0; f < set->flow_count && its.own > 0; f++)
-                if (limits_uses(limits, limit, set->flow[f].from, set->flow[f].to,
-                                set->flow[f].axes)) {
-                    its.count++;
-                    its.bytes_per_s += set->flow[f].bytes_per_s;
-                }
-            if (its.count > 1 &&
-                (its.own > best.own || (its.own == best.own && its.count < best.count)))
-                best = its;
-        }
-    }
-    return best;
+    for (size_t s = 0; limit != NULL && limit->source == LIMIT_RUNS && s < sets->count; s++)
+        if (sets->item[s].metric == limit->metric && sets->item[s].source == VALUE_MEASURED &&
+            users_of(work->snap->derived.limits, limit, &sets->item[s]) > 1)
+            return &sets->item[s];
+    return NULL;
 }
 
 static enum berth_code cite(struct route_work *work, struct route_option *option,
@@ -78,7 +49,7 @@ static enum berth_code cite(struct route_work *work, struct route_option *option
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count && code == BERTH_OK; i++)
             code = transfer_cite(&option->part[p].hop[i], evidence, option->why, err);
-    const struct set *set = find_users(work, option).set;
+    const struct set *set = option->run != NULL ? option->run : find_run(work, option);
     if (code == BERTH_OK && set != NULL && !evidence_add_set(evidence, option->why, set))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     option->why_count = evidence->count - option->why;
@@ -124,15 +95,15 @@ static void warn_of_hop(const struct route_work *work, const struct route_option
         reasons_add(warnings, REASON_RATE_NOT_MEASURED,
                     SUBJECTS(from, to, by_name(hop->by), rate_source(hop)), NO_NUMBERS);
     unsigned lacks = transfer_lacks(hop, bytes, piece);
-    if (hop->basis != BASIS_OWN ? (lacks & LACKS_START) != 0
-                                : (lacks & LACKS_SIZE) != 0 && route_is_direct(option))
+    bool is_own = hop->basis == BASIS_OWN, is_call = is_first && i == 0;
+    bool lacks_size = (lacks & (is_own ? LACKS_SIZE : LACKS_START)) != 0;
+    if (lacks_size ? !is_own || route_is_direct(option)
+                   : is_own && is_call && isnan(hop->t0_call_ns))
         reasons_add(warnings, REASON_START_NOT_MEASURED, SUBJECTS(from, to), NO_NUMBERS);
-    else if (hop->basis == BASIS_OWN && (lacks & LACKS_SIZE) != 0)
+    else if (lacks_size)
         reasons_add(warnings, REASON_SIZE_NOT_MEASURED, SUBJECTS(from, to), NO_NUMBERS);
-    else if (hop->basis == BASIS_OWN && (lacks & LACKS_OWN_SIZES) != 0)
+    if (is_own && !lacks_size && (lacks & LACKS_OWN_SIZES) != 0)
         reasons_add(warnings, REASON_SIMILAR_PAIR, SUBJECTS(from, to), NO_NUMBERS);
-    else if (hop->basis == BASIS_OWN && isnan(hop->t0_call_ns) && is_first && i == 0)
-        reasons_add(warnings, REASON_CALL_NOT_MEASURED, SUBJECTS(from, to), NO_NUMBERS);
     if (work->request.both && hop->both == NULL && hop->both_set == NULL)
         reasons_add(warnings, REASON_BOTH_NOT_MEASURED,
                     SUBJECTS(hop->from < hop->to ? from : to, hop->from < hop->to ? to : from,
@@ -169,7 +140,7 @@ static void warn(const struct route_work *work)
         warn_of_buffers(work, option);
         if (option->is_shared_stated)
             reasons_add(&answer->warnings, REASON_SHARING_NOT_MEASURED,
-                        SUBJECTS(option->shared != NULL ? option->shared : "links and ports"),
+                        SUBJECTS(option->shared != NULL ? option->shared->name : "links and ports"),
                         NO_NUMBERS);
     }
     if (!work->request.allowed->given)
@@ -246,21 +217,7 @@ static void tell_first(const struct route_work *work)
                     SUBJECTS(name_of(work, hop->from), name_of(work, hop->to), by_name(hop->by),
                              rate_source(hop)),
                     NUMBERS(hop->bytes_per_s));
-        for (size_t i = 0; i < first->part[p].hop_count; i++) {
-            if (first->part[p].kernels[i] > 1)
-                reasons_add(reasons, REASON_KERNELS_SHARE,
-                            SUBJECTS(name_of(work, first->part[p].hop[i].driver)),
-                            NUMBERS(first->part[p].kernels[i]));
-        }
     }
-    double start_ns = first->part[0].hop[0].t0_call_ns;
-    if (start_ns > START_MATTERS * first->predicted.time_ns)
-        reasons_add(reasons, REASON_START_COST, NO_SUBJECTS,
-                    NUMBERS(start_ns, first->predicted.time_ns));
-    const struct users users = find_users(work, first);
-    if (users.set != NULL)
-        reasons_add(reasons, REASON_SHARED_RUN, SUBJECTS(first->shared),
-                    NUMBERS((double)users.count, users.bytes_per_s));
 }
 
 /* Between gpus that no link joins: over which others the driver moves the bytes, where it is known.

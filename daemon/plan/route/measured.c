@@ -175,9 +175,11 @@ static void take_runs(const struct route_work *work, struct route_option *option
         if (run == NULL)
             continue;
         double slower = take_run(work, &group[g], run);
-        const struct limit *limit = slower > most ? limit_of_run(work, run) : NULL;
-        option->shared = limit != NULL ? limit->name : option->shared;
-        most = fmax(most, slower);
+        if (!(slower > most))
+            continue;
+        most = slower;
+        option->run = run;
+        option->shared = limit_of_run(work, run);
     }
 }
 
@@ -186,6 +188,7 @@ void measured_find(const struct route_work *work, struct route_option *option)
     struct measured_group missing;
     bool is_alone = work->request.concurrent_count == 0 && !work->request.both;
     option->shared = NULL;
+    option->run = NULL;
     option->source = SOURCE_MEASURED;
     option->knows_size = option->knows_both = true;
     for (size_t p = 0; p < option->part_count; p++)
@@ -200,18 +203,4 @@ void measured_find(const struct route_work *work, struct route_option *option)
     option->is_together = measured_missing(work, option, &missing, 1) == 0;
     if (option->is_together && option->source == SOURCE_MEASURED && is_alone)
         take_runs(work, option);
-}
-
-enum source route_source(const struct route_option *option, double bytes)
-{
-    enum source source =
-        option->knows_both && option->is_together ? SOURCE_MEASURED : SOURCE_SIMILAR_PAIR;
-    for (size_t p = 0; p < option->part_count; p++)
-        for (size_t i = 0; i < option->part[p].hop_count; i++)
-            source = estimate_worse(source, transfer_source(&option->part[p].hop[i],
-                                                            option->part[p].share * bytes,
-                                                            price_piece(&option->part[p], bytes)));
-    source = estimate_worse(source, option->is_shared_stated ? SOURCE_NOMINAL : SOURCE_MEASURED);
-    /* a hop of several counts as its least measured size where its start-up is unknown */
-    return source == SOURCE_LOWER_BOUND && !option->is_at_least ? SOURCE_SIMILAR_PAIR : source;
 }

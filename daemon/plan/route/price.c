@@ -340,7 +340,7 @@ static void take_shared(const struct price *price, struct route_option *option)
                 continue;
             option->is_shared_stated = option->is_shared_stated || (flow->is_stated && !is_run);
             if (slower > most && flow->shared != NULL)
-                option->shared = flow->shared->name;
+                option->shared = flow->shared;
             most = fmax(most, slower);
         }
 }
@@ -375,19 +375,24 @@ static double time_at(struct price *price, enum step_end end)
     return end == STEP_SLOW ? last_ns + 2 * waiting_ns(price) : last_ns;
 }
 
-/* True when nobody got the rate, or when starting so few bytes matters and is unknown. */
-static bool is_at_least(const struct route_option *option, double bytes)
+/* Returns the source of the times of all hops. A hop of several counts as its least measured size
+ * where its start-up is unknown. */
+static enum source source_of(const struct route_option *option, double bytes)
 {
+    enum source worst =
+        option->knows_both && option->is_together ? SOURCE_MEASURED : SOURCE_SIMILAR_PAIR;
     for (size_t p = 0; p < option->part_count; p++)
         for (size_t i = 0; i < option->part[p].hop_count; i++) {
             const struct transfer *hop = &option->part[p].hop[i];
-            bool counts_as_more = hop->basis == BASIS_OWN && !route_is_direct(option);
-            double piece = price_piece(&option->part[p], bytes);
-            unsigned lacks = counts_as_more ? LACKS_RATE : LACKS_RATE | LACKS_START;
-            if ((transfer_lacks(hop, option->part[p].share * bytes, piece) & lacks) != 0)
-                return true;
+            enum source source = transfer_source(hop, option->part[p].share * bytes,
+                                                 price_piece(&option->part[p], bytes));
+            bool counts_as_more =
+                hop->basis == BASIS_OWN && !route_is_direct(option) && hop->source < SOURCE_NOMINAL;
+            worst = estimate_worse(worst, counts_as_more && source == SOURCE_LOWER_BOUND
+                                              ? SOURCE_SIMILAR_PAIR
+                                              : source);
         }
-    return false;
+    return worst;
 }
 
 /* True when kernels share a gpu, and no run shows their rates. */
@@ -409,7 +414,10 @@ static void set_interval(struct price *price, struct route_option *option)
     else
         option->predicted =
             estimate_of(time_ns, time_at(price, STEP_FAST), time_at(price, STEP_SLOW));
-    option->is_at_least = is_at_least(option, work->bytes);
+    enum source source = source_of(option, work->bytes);
+    option->is_at_least = source >= SOURCE_NOMINAL;
+    option->predicted.source =
+        estimate_worse(source, option->is_shared_stated ? SOURCE_NOMINAL : SOURCE_MEASURED);
     if (isnan(option->predicted.low_ns) || isnan(option->predicted.high_ns) ||
         !option->knows_both || option->is_at_least || option->is_shared_stated ||
         shares_gpu(work, option))

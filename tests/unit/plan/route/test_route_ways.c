@@ -185,7 +185,7 @@ static void a_memory_that_takes_more_than_a_port_gets_it_over_several(void **sta
             assert_string_equal(split->worth_measuring,
                                 i == 0 ? "" : "berth probe --full host_gpu_copy_engine_concurrent");
             assert_true(i == 0 || told(&f.answer.reasons, REASON_NOT_MEASURED_TOGETHER));
-            assert_true((route_source(split, 256.0 * MIB) == SOURCE_MEASURED) == (i == 0));
+            assert_true((split->predicted.source == SOURCE_MEASURED) == (i == 0));
         }
         end(&f);
     }
