@@ -15,7 +15,7 @@ struct work {
     const int64_t *ranks;
     struct reasons *warnings;
     FILE *file;
-    bool is_right, has_failed;
+    bool is_right;
 };
 
 static bool has_core(const struct place *core, const struct cpuset *cpus)
@@ -110,12 +110,6 @@ static void put_slurm(struct work *work)
 
 /* ---- rank file ---- */
 
-/* A core's place in hwloc's order, which goes down the tree and at each level by lowest cpu. */
-struct rank_key {
-    int first[4]; /* lowest cpu of package, NUMA node, L3, core */
-    place_id core;
-};
-
 static int lowest_cpu(const struct graph *graph, place_id id)
 {
     return id != PLACE_NONE && graph_place(graph, id)->cpus != NULL
@@ -123,49 +117,45 @@ static int lowest_cpu(const struct graph *graph, place_id id)
                : 0;
 }
 
-static int compare_keys(const void *a, const void *b)
+/* Compares cores in hwloc's order, which goes down the tree and at each level by lowest cpu. Of
+ * NUMA node and L3 the larger one, with the lower first cpu, stands above the other. */
+static int compare_cores(const void *a, const void *b, void *arg)
 {
-    const struct rank_key *x = a, *y = b;
-    for (int i = 0; i < 4; i++)
-        if (x->first[i] != y->first[i])
-            return x->first[i] < y->first[i] ? -1 : 1;
-    return 0;
-}
-
-static size_t logical_order(const struct graph *graph, struct rank_key *key)
-{
-    size_t count = 0;
-    for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE;
-         c = graph_next(graph, PLACE_CORE, c + 1)) {
-        int package = lowest_cpu(graph, locality_above(graph, c, PLACE_PACKAGE)),
-            numa = lowest_cpu(graph, locality_numa(graph, c)),
-            l3 = lowest_cpu(graph, locality_above(graph, c, PLACE_LLC));
-        /* Of NUMA node and L3 the larger one, with the lower first cpu, stands above the other. */
-        key[count++] = (struct rank_key){
-            {package, numa < l3 ? numa : l3, numa < l3 ? l3 : numa, lowest_cpu(graph, c)}, c};
+    const struct graph *graph = arg;
+    int key[2][4];
+    for (int i = 0; i < 2; i++) {
+        place_id core = *(const place_id *)(i == 0 ? a : b);
+        int numa = lowest_cpu(graph, locality_numa(graph, core)),
+            l3 = lowest_cpu(graph, locality_above(graph, core, PLACE_LLC));
+        key[i][0] = lowest_cpu(graph, locality_above(graph, core, PLACE_PACKAGE));
+        key[i][1] = numa < l3 ? numa : l3;
+        key[i][2] = numa < l3 ? l3 : numa;
+        key[i][3] = lowest_cpu(graph, core);
     }
-    qsort(key, count, sizeof *key, compare_keys);
-    return count;
+    int i = 0;
+    while (i < 3 && key[0][i] == key[1][i])
+        i++;
+    return key[0][i] - key[1][i];
 }
 
 static void put_rankfile(struct work *work)
 {
-    struct rank_key *key = calloc(graph_count(work->graph, PLACE_CORE) + 1, sizeof *key);
     char list[CPUSET_MAX * 5];
-    work->has_failed = key == NULL;
-    if (key == NULL)
-        return;
-    size_t cores = logical_order(work->graph, key);
+    place_id core[CPUSET_MAX];
+    size_t cores = 0;
+    for (place_id c = graph_next(work->graph, PLACE_CORE, 0); c != PLACE_NONE && cores < CPUSET_MAX;
+         c = graph_next(work->graph, PLACE_CORE, c + 1))
+        core[cores++] = c;
+    qsort_r(core, cores, sizeof *core, compare_cores, (void *)work->graph);
     for (size_t t = 0; t < work->answer->task_count; t++) {
         struct cpuset slots = {0};
         for (size_t i = 0; i < cores; i++)
-            if (has_core(graph_place(work->graph, key[i].core), &work->answer->task[t].cpus))
+            if (has_core(graph_place(work->graph, core[i]), &work->answer->task[t].cpus))
                 cpuset_add(&slots, (unsigned)i);
         cpuset_format_list(&slots, list, sizeof list);
         fprintf(work->file, "rank %" PRId64 "=localhost slot=%s\n",
                 work->ranks != NULL ? work->ranks[t] : (int64_t)t, list);
     }
-    free(key);
 }
 
 /* ---- the others ---- */
@@ -256,11 +246,11 @@ enum berth_code launcher_options(enum launcher launcher, const struct snapshot *
     char *text = NULL;
     size_t length;
     struct work work = {
-        snap->graph, allowed, answer, ranks, warnings, open_memstream(&text, &length), true, false};
+        snap->graph, allowed, answer, ranks, warnings, open_memstream(&text, &length), true};
     if (work.file == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for launcher options");
     launchers[launcher].put(&work);
-    bool has_failed = ferror(work.file) != 0 || work.has_failed;
+    bool has_failed = ferror(work.file) != 0;
     has_failed = fclose(work.file) != 0 || has_failed;
     if (has_failed || !work.is_right) {
         free(text);

@@ -1,24 +1,17 @@
 #include "plan/bind/visible.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/allowed.h"
 #include "node/gpu.h"
 #include "node/pci.h"
-#include "node/reasons.h"
 
 #define NAME_SIZE 64
 
-static bool is_hex(const char *text, size_t least, size_t most)
-{
-    size_t length = strspn(text, "0123456789abcdefABCDEF");
-    return text[length] == '\0' && length >= least && length <= most;
-}
-
-/* Partitions of one device share its uuid. */
+/* Whether another GPU has the same uuid, as partitions of one device do. */
 static bool is_uuid_shared(const struct graph *graph, place_id gpu)
 {
     const char *uuid = graph_place(graph, gpu)->uuid;
@@ -30,30 +23,55 @@ static bool is_uuid_shared(const struct graph *graph, place_id gpu)
     return false;
 }
 
-static bool kfd_node(const struct place *gpu, long *ret_node)
+/* AMD's as ROCr prints it, "GPU-" and 16 digits; other sources leave out "GPU-" and leading zeros.
+ */
+static bool uuid_name(const struct graph *graph, place_id id, char name[NAME_SIZE])
 {
-    const char *text = place_detail(gpu, "kfd_node");
-    char *end;
-    if (text == NULL || !isdigit((unsigned char)*text))
+    const char *uuid = graph_place(graph, id)->uuid;
+    if (uuid == NULL || is_uuid_shared(graph, id) || strlen(uuid) >= NAME_SIZE)
         return false;
-    *ret_node = strtol(text, &end, 10);
-    return *end == '\0';
+    bool is_gpu = strncmp(uuid, "GPU-", 4) == 0;
+    if (gpu_vendor(graph_place(graph, id)) == VENDOR_NVIDIA) {
+        snprintf(name, NAME_SIZE, "%s", uuid);
+        return is_gpu || strncmp(uuid, "MIG-", 4) == 0;
+    }
+    const char *digits = uuid + (is_gpu ? 4 : 0);
+    char *end;
+    unsigned long long number = strtoull(digits, &end, 16);
+    snprintf(name, NAME_SIZE, "GPU-%016llx", number);
+    return isxdigit((unsigned char)*digits) && *end == '\0' && end - digits <= 16 && number != 0;
 }
 
-/* ROCr counts gpus in the order of their KFD nodes, but only those whose devices it may open: those
- * before it must be visible where the task runs. */
-static bool rocr_index(const struct graph *graph, const struct allowed *allowed, place_id gpu,
+/* Returns by what a runtime orders GPUs: ROCr by KFD node, CUDA whole ones by PCI address; PCI_NONE
+ * unknown. */
+static uint64_t order_of(const struct place *gpu)
+{
+    if (gpu_vendor(gpu) == VENDOR_AMD) {
+        const char *text = place_detail(gpu, "kfd_node");
+        char *end;
+        unsigned long node =
+            text != NULL && isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : ULONG_MAX;
+        return node != ULONG_MAX && *end == '\0' ? node : PCI_NONE;
+    }
+    const char *partition = place_detail(gpu, "partition");
+    bool is_whole = (partition == NULL || strcmp(partition, "none") == 0) &&
+                    (gpu->uuid == NULL || strncmp(gpu->uuid, "MIG-", 4) != 0);
+    return is_whole && gpu->pci != NULL ? pci_parse(gpu->pci) : PCI_NONE;
+}
+
+/* By its place among all of its vendor. Those before it must be visible where the task runs: they
+ * are counted. */
+static bool index_name(const struct graph *graph, const struct allowed *allowed, place_id gpu,
                        char name[NAME_SIZE])
 {
-    long mine, other;
+    uint64_t mine = order_of(graph_place(graph, gpu));
     unsigned index = 0;
-    if (!kfd_node(graph_place(graph, gpu), &mine))
-        return false;
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
          g = graph_next(graph, PLACE_GPU, g + 1)) {
-        if (gpu_vendor(graph_place(graph, g)) != VENDOR_AMD)
+        uint64_t other = order_of(graph_place(graph, g));
+        if (gpu_vendor(graph_place(graph, g)) != gpu_vendor(graph_place(graph, gpu)))
             continue;
-        if (!kfd_node(graph_place(graph, g), &other) || (g != gpu && other == mine) ||
+        if (other == PCI_NONE || (g != gpu && other == mine) ||
             (other < mine && !allowed_has_gpu(allowed, g)))
             return false;
         index += other < mine;
@@ -62,97 +80,29 @@ static bool rocr_index(const struct graph *graph, const struct allowed *allowed,
     return true;
 }
 
-/* As ROCr prints it, "GPU-" and 16 digits; other sources leave out "GPU-" and leading zeros. */
-static bool rocr_uuid(const struct place *gpu, char name[NAME_SIZE])
-{
-    const char *digits = gpu->uuid == NULL                    ? ""
-                         : strncmp(gpu->uuid, "GPU-", 4) == 0 ? gpu->uuid + 4
-                                                              : gpu->uuid;
-    if (!is_hex(digits, 1, 16))
-        return false;
-    unsigned long long number = strtoull(digits, NULL, 16);
-    snprintf(name, NAME_SIZE, "GPU-%016llx", number);
-    return number != 0;
-}
-
-static bool is_whole(const struct place *gpu)
-{
-    const char *partition = place_detail(gpu, "partition");
-    return (partition == NULL || strcmp(partition, "none") == 0) &&
-           (gpu->uuid == NULL || strncmp(gpu->uuid, "MIG-", 4) != 0);
-}
-
-/* By PCI address among all of NVIDIA. Those before it must be visible where the task runs: they are
- * counted. */
-static bool cuda_index(const struct graph *graph, const struct allowed *allowed, place_id gpu,
-                       char name[NAME_SIZE])
-{
-    uint64_t mine =
-        graph_place(graph, gpu)->pci != NULL ? pci_parse(graph_place(graph, gpu)->pci) : PCI_NONE;
-    unsigned index = 0;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
-         g = graph_next(graph, PLACE_GPU, g + 1)) {
-        const struct place *other = graph_place(graph, g);
-        if (gpu_vendor(other) != VENDOR_NVIDIA)
-            continue;
-        uint64_t pci = other->pci != NULL ? pci_parse(other->pci) : PCI_NONE;
-        if (pci == PCI_NONE || !is_whole(other) || (g != gpu && pci == mine) ||
-            (pci < mine && !allowed_has_gpu(allowed, g)))
-            return false;
-        index += pci < mine;
-    }
-    snprintf(name, NAME_SIZE, "%u", index);
-    return mine != PCI_NONE;
-}
-
-static bool cuda_uuid(const struct graph *graph, place_id id, char name[NAME_SIZE])
-{
-    const char *uuid = graph_place(graph, id)->uuid;
-    if (uuid == NULL || is_uuid_shared(graph, id) || strlen(uuid) >= NAME_SIZE ||
-        (strncmp(uuid, "GPU-", 4) != 0 && strncmp(uuid, "MIG-", 4) != 0))
-        return false;
-    snprintf(name, NAME_SIZE, "%s", uuid);
-    return true;
-}
-
-enum naming { NAMING_ROCR, NAMING_CUDA_UUID, NAMING_CUDA_INDEX };
-
-static bool gpu_name(const struct graph *graph, const struct allowed *allowed, place_id id,
-                     enum naming naming, char name[NAME_SIZE])
-{
-    const struct place *gpu = graph_place(graph, id);
-    switch (naming) {
-    case NAMING_ROCR:
-        return (gpu->uuid != NULL && !is_uuid_shared(graph, id) && rocr_uuid(gpu, name)) ||
-               rocr_index(graph, allowed, id, name);
-    case NAMING_CUDA_UUID:
-        return cuda_uuid(graph, id, name);
-    case NAMING_CUDA_INDEX:
-        return cuda_index(graph, allowed, id, name);
-    }
-    return false;
-}
-
-/* Lists the GPUs of one vendor; NULL in ret when there are none or one cannot be named, of which
- * warnings tells (NULL: not). */
+/* Lists the GPUs of one vendor; NULL in ret when there are none or one cannot be named, of which a
+ * warning tells. NVIDIA's are all named by uuid (ret_by_uuid) or all by index. */
 static enum berth_code list(const struct graph *graph, const struct allowed *allowed,
-                            const place_id *gpus, size_t count, enum naming naming,
-                            struct reasons *warnings, char **ret, struct berth_err *err)
+                            const place_id *gpus, size_t count, enum gpu_vendor vendor,
+                            struct reasons *warnings, char **ret, bool *ret_by_uuid,
+                            struct berth_err *err)
 {
-    enum gpu_vendor vendor = naming == NAMING_ROCR ? VENDOR_AMD : VENDOR_NVIDIA;
-    char *text = malloc(count * (NAME_SIZE + 1) + 1);
+    char *text = malloc(count * (NAME_SIZE + 1) + 1), name[NAME_SIZE];
     size_t used = 0;
-    bool is_named = true;
+    bool is_named = true, by_uuid = true;
     if (text == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for device names");
+    for (size_t i = 0; vendor == VENDOR_NVIDIA && i < count; i++)
+        by_uuid = by_uuid && (gpu_vendor(graph_place(graph, gpus[i])) != vendor ||
+                              uuid_name(graph, gpus[i], name));
     for (size_t i = 0; is_named && i < count; i++) {
-        char name[NAME_SIZE];
         if (gpu_vendor(graph_place(graph, gpus[i])) != vendor)
             continue;
-        is_named = gpu_name(graph, allowed, gpus[i], naming, name);
+        is_named = vendor != VENDOR_UNKNOWN && ((by_uuid && uuid_name(graph, gpus[i], name)) ||
+                                                index_name(graph, allowed, gpus[i], name));
         if (is_named)
             used += (size_t)sprintf(text + used, "%s%s", used > 0 ? "," : "", name);
-        else if (warnings != NULL)
+        else
             reasons_add_about(warnings, REASON_VISIBLE_UNSET, graph_place(graph, gpus[i])->name,
                               NO_NUMBERS);
     }
@@ -161,6 +111,7 @@ static enum berth_code list(const struct graph *graph, const struct allowed *all
         text = NULL;
     }
     *ret = text;
+    *ret_by_uuid = by_uuid;
     return BERTH_OK;
 }
 
@@ -169,22 +120,21 @@ enum berth_code visible_make(const struct graph *graph, const struct allowed *al
                              struct visible *ret, struct berth_err *err)
 {
     struct visible visible = {0};
+    char *none = NULL;
+    bool by_uuid;
     enum berth_code code =
-        list(graph, allowed, gpus, count, NAMING_ROCR, warnings, &visible.rocr, err);
+        list(graph, allowed, gpus, count, VENDOR_UNKNOWN, warnings, &none, &by_uuid, err);
     if (code == BERTH_OK)
-        code = list(graph, allowed, gpus, count, NAMING_CUDA_UUID, NULL, &visible.cuda, err);
-    if (code == BERTH_OK && visible.cuda == NULL) {
-        code = list(graph, allowed, gpus, count, NAMING_CUDA_INDEX, warnings, &visible.cuda, err);
-        visible.cuda_order = visible.cuda != NULL ? "PCI_BUS_ID" : NULL;
-    }
+        code =
+            list(graph, allowed, gpus, count, VENDOR_AMD, warnings, &visible.rocr, &by_uuid, err);
+    if (code == BERTH_OK)
+        code = list(graph, allowed, gpus, count, VENDOR_NVIDIA, warnings, &visible.cuda, &by_uuid,
+                    err);
     if (code != BERTH_OK) {
         visible_done(&visible);
         return code;
     }
-    for (size_t i = 0; i < count; i++)
-        if (gpu_vendor(graph_place(graph, gpus[i])) == VENDOR_UNKNOWN)
-            reasons_add_about(warnings, REASON_VISIBLE_UNSET, graph_place(graph, gpus[i])->name,
-                              NO_NUMBERS);
+    visible.cuda_order = visible.cuda != NULL && !by_uuid ? "PCI_BUS_ID" : NULL;
     size_t n = 0;
     if (visible.rocr != NULL) {
         visible.unset[n++] = "HIP_VISIBLE_DEVICES";
