@@ -12,8 +12,7 @@
 #include "search/symmetry.h"
 #include "search/work.h"
 
-#define LOOKS_MAX  (1U << 18)
-#define PRICED_MAX 8e6 /* squares of the flows of all choices priced */
+#define LOOKS_MAX (1U << 18)
 /* the same of the second time; prices by flows */
 #define TIES_LOOKS 4096
 #define TIES_FLOWS 2500
@@ -28,7 +27,8 @@ struct exact {
     double *load;
     double *rest_time, *rest_sum; /* by berths placed: of the flows that are not complete */
     bool is_for_time;
-    bool is_final; /* the best has the lowest slots of those that cost as much */
+    bool is_final;  /* the best has the lowest slots of those that cost as much */
+    double left_ns; /* the least bound of a branch that was left */
     size_t looks_left, prices_left;
 };
 
@@ -91,7 +91,8 @@ static bool is_free(const struct exact *exact, size_t berth, size_t slot)
     return true;
 }
 
-/* Whether something better may follow once the berth has its slot. */
+/* Whether something better may follow once the berth has its slot; of times as little as is the
+ * same is no better. */
 static bool is_open(struct exact *exact, size_t berth)
 {
     const struct search_work *work = exact->work;
@@ -103,10 +104,16 @@ static bool is_open(struct exact *exact, size_t berth)
     struct search_cost least = partial->cost;
     least.time_ns = fmax(least.time_ns, exact->rest_time[berth + 1]);
     least.sum_ns += exact->rest_sum[berth + 1];
-    if (exact->is_for_time)
+    double bound_ns = least.time_ns;
+    if (exact->is_for_time) {
+        least.time_ns *= 1 + problem->same;
         least.apart = least.sum_ns = least.far = INFINITY; /* as much time is not enough */
+    }
     int order = plan_search_work_compare(&least, &work->result.cost);
-    return order < 0 || (order == 0 && !exact->is_final);
+    bool is_open = order < 0 || (order == 0 && !exact->is_final);
+    if (!is_open && least.over <= work->result.cost.over)
+        exact->left_ns = fmin(exact->left_ns, bound_ns);
+    return is_open;
 }
 
 /* Whether the time is proven, or there were as many looks or prices as there may be. */
@@ -115,7 +122,8 @@ static bool is_enough(const struct exact *exact)
     const struct search_result *result = &exact->work->result;
     return exact->looks_left == 0 || exact->prices_left == 0 ||
            (exact->is_for_time && result->cost.over == 0 &&
-            result->cost.time_ns <= result->bound_ns * (1 + SEARCH_SAME));
+            result->cost.time_ns <=
+                result->bound_ns * (1 + fmax(exact->work->problem->same, SEARCH_SAME)));
 }
 
 static void look(struct exact *exact, size_t berth)
@@ -154,18 +162,24 @@ static bool has_few_choices(const struct exact *exact)
            (work->fullest == 1 && choices <= SEARCH_EXACT_CHOICES);
 }
 
-bool plan_search_exact(struct search_work *work, bool *ret_covered)
+bool plan_search_exact(struct search_work *work, size_t prices, bool *ret_covered)
 {
-    struct exact exact = {.work = work, .is_for_time = true, .looks_left = LOOKS_MAX};
+    struct exact exact = {.work = work,
+                          .is_for_time = true,
+                          .left_ns = INFINITY,
+                          .looks_left = LOOKS_MAX,
+                          .prices_left = prices};
     double flows = (double)work->problem->flow_count + 1;
     bool ok = begin(&exact);
     plan_search_symmetry(work->problem, &exact.symmetry);
     *ret_covered = ok && has_few_choices(&exact);
     if (*ret_covered) {
-        exact.prices_left = (size_t)(PRICED_MAX / (flows * flows)) + 1;
         look(&exact, 0);
         *ret_covered = exact.looks_left > 0 && exact.prices_left > 0;
     }
+    if (*ret_covered)
+        work->result.bound_ns =
+            fmax(work->result.bound_ns, fmin(exact.left_ns, work->result.cost.time_ns));
     if (*ret_covered) {
         exact.is_for_time = exact.is_final = false;
         exact.looks_left = TIES_LOOKS;

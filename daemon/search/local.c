@@ -1,6 +1,6 @@
 /*
- * Local search: a berth moves to a slot with room, or two berths change places. First by what is
- * certain of a choice, then, from the best of all starts, by price.
+ * Local search: a berth moves to a slot with room, or two berths change places. First by the
+ * bound of a choice, then, from the best of all starts, by price.
  *
  * The first is annealed by the sum of the sixth powers of all flows' times alone and all resources'
  * times: near the greatest of them, but every improvement counts.
@@ -58,10 +58,25 @@ static bool change(const struct search_work *work, uint16_t *slot, size_t berth,
     return true;
 }
 
+static double sixth(double x)
+{
+    double square = x * x;
+    return square * square * square;
+}
+
 static double weight_of(const struct search_work *work, const uint16_t *slot)
 {
-    struct search_partial all = plan_search_work_weigh(work, slot);
-    return all.power + SUM_WEIGHT * all.cost.sum_ns * work->scale +
+    const struct search_problem *problem = work->problem;
+    struct search_partial all = plan_search_work_bound(work, slot);
+    double scale = 1 / fmax(work->result.cost.time_ns, 1e-3), power = 0;
+    for (size_t f = 0; f < problem->flow_count; f++) {
+        const struct search_flow *flow = &problem->flow[f];
+        const struct search_arc *arc = plan_search_work_arc(problem, flow, slot);
+        power += sixth((arc->alone_ns + flow->turn * arc->launch_ns) * scale);
+    }
+    for (size_t r = 0; r < problem->resources; r++)
+        power += sixth(all.load[r] * scale);
+    return power + SUM_WEIGHT * all.cost.sum_ns * scale +
            FAR_WEIGHT * (all.cost.apart + all.cost.far) + OVER_WEIGHT * (double)all.cost.over;
 }
 
@@ -101,7 +116,7 @@ static void polish(struct search_work *work, uint64_t prices, uint16_t *other)
         memcpy(other, work->best, work->berths * sizeof *other);
         if (!change(work, other, i / slots % work->berths, (uint16_t)(i % slots)))
             continue;
-        struct search_cost bound = plan_search_work_weigh(work, other).cost;
+        struct search_cost bound = plan_search_work_bound(work, other).cost;
         if (plan_search_work_compare(&bound, &work->result.cost) < 0 &&
             plan_search_work_try(work, other) < 0)
             tried = 0;

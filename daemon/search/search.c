@@ -8,42 +8,42 @@
 /* Steps of local search: before branch and bound, which it gives a good choice to begin with, and
  * in its place. */
 #define FIRST_STEPS  300
-#define FIRST_PRICES 64
+#define FIRST_PRICES 8
 #define STARTS       4
 #define STEPS        24  /* from one start, by berth and slot */
 #define TOUCHES_MAX  3e6 /* flows of all steps from one start */
-#define PRICES_MAX   300
-#define PRICED_MAX   1e6 /* squares of the flows of all choices priced */
-#define FIRST_MAX    3e7 /* likewise of the first ones, when they are more than a few */
+
+/* Prices, by flows and their kinds, which is what a simulator's time goes with; of many flows also
+ * by their square. */
+#define MANY        16
+#define EXACT_UNITS 2e5
+#define LOCAL_UNITS 1e6
+#define LOCAL_MAX   300
 
 static bool run(struct search_work *work)
 {
     struct search_result *result = &work->result;
     const struct search_problem *problem = work->problem;
     double flows = (double)problem->flow_count + 1,
-           first = fmin(FIRST_MAX / (flows * flows) + 1, FIRST_PRICES);
+           unit = flows * ((double)problem->kinds + 1 + flows / MANY),
+           touches = fmin(TOUCHES_MAX / flows, STEPS * (double)(work->berths * problem->slots));
     bool is_covered;
     for (size_t f = 0; f < problem->flow_count; f++)
         result->bound_ns =
             fmax(result->bound_ns, plan_search_work_least(problem, &problem->flow[f]));
-    for (size_t r = 0; r < problem->resources; r++)
-        if (work->all[r] > problem->start_ns[r])
-            result->bound_ns = fmax(result->bound_ns, work->all[r]);
     plan_search_work_order(work, work->best);
     plan_search_work_try(work, work->best);
-    work->scale = 1 / fmax(result->cost.time_ns, 1e-3);
-    if (!plan_search_local(work, 1, FIRST_STEPS, (size_t)first) ||
-        !plan_search_exact(work, &is_covered))
+    if (!plan_search_local(work, 1, FIRST_STEPS, FIRST_PRICES) ||
+        !plan_search_exact(work, (size_t)(EXACT_UNITS / unit) + 1, &is_covered))
         return false;
-    double steps = fmin(TOUCHES_MAX / flows, STEPS * (double)(work->berths * problem->slots)),
-           prices = fmin(PRICED_MAX / (flows * flows) + first, PRICES_MAX);
-    if (!is_covered && !plan_search_local(work, STARTS, (size_t)steps, (size_t)prices))
+    if (!is_covered &&
+        !plan_search_local(work, STARTS, (size_t)touches,
+                           (size_t)fmin(LOCAL_UNITS / unit + FIRST_PRICES, LOCAL_MAX)))
         return false;
     result->is_proven =
         is_covered ||
-        (result->cost.over == 0 && result->cost.time_ns <= result->bound_ns * (1 + SEARCH_SAME));
-    if (result->is_proven)
-        result->bound_ns = result->cost.time_ns;
+        (result->cost.over == 0 &&
+         result->cost.time_ns <= result->bound_ns * (1 + fmax(problem->same, SEARCH_SAME)));
     return true;
 }
 

@@ -71,6 +71,7 @@ struct search_problem {
     /* by kind, from's slot, to's slot; of a flow without to, by kind and twice from's slot */
     const struct search_arc *arc;
     const struct search_use *use;
+    double same; /* a share: no choice is looked for that takes less time by no more */
     size_t resources;
     const double *start_ns; /* by resource: what its flows take beside their uses */
     const double *far;      /* by slot */
@@ -85,7 +86,7 @@ struct search_problem {
 
 struct search_result {
     struct search_cost cost;
-    bool is_proven;          /* nothing costs less time */
+    bool is_proven;          /* nothing takes less time by more than is the same */
     double bound_ns;         /* no choice takes less time */
     double settled;          /* how much more than the best the slots in order take that stand for
                               * it, as a fraction of its time */

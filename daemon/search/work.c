@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is certain of a choice ---- */
+/* ---- the bound of a choice ---- */
 
 /* Whether the flow may be between these slots. */
 static bool is_arc(const struct search_problem *problem, const struct search_flow *flow,
@@ -14,49 +14,10 @@ static bool is_arc(const struct search_problem *problem, const struct search_flo
                         : from != to || problem->tasks * problem->each > problem->slots;
 }
 
-/* What a flow of the kind puts on each resource wherever it is. */
-static void find_certain(const struct search_work *work, const struct search_flow *flow)
-{
-    const struct search_problem *problem = work->problem;
-    size_t n = problem->slots, arcs = 0;
-    double *certain = &work->certain[flow->kind * problem->resources], *users = work->load;
-    memset(users, 0, problem->resources * sizeof *users);
-    for (size_t pair = 0; pair < n * n; pair++) {
-        const struct search_arc *arc = &problem->arc[flow->kind * n * n + pair];
-        if (!is_arc(problem, flow, pair / n, pair % n))
-            continue;
-        arcs++;
-        for (uint32_t u = 0; u < arc->use_count; u++) {
-            const struct search_use *use = &problem->use[arc->use + u];
-            double *least = &certain[use->resource];
-            *least = users[use->resource]++ > 0 ? fmin(*least, use->ns) : use->ns;
-        }
-    }
-    for (size_t r = 0; r < problem->resources; r++)
-        certain[r] = users[r] == (double)arcs ? certain[r] : 0;
-}
-
-static void find_all_certain(const struct search_work *work)
-{
-    const struct search_problem *problem = work->problem;
-    memcpy(work->all, problem->start_ns, problem->resources * sizeof *work->all);
-    for (size_t k = 0; k < problem->kinds; k++) {
-        size_t first = problem->flow_count;
-        for (size_t f = 0; f < problem->flow_count; f++) {
-            if (problem->flow[f].kind != k)
-                continue;
-            if (first == problem->flow_count)
-                find_certain(work, &problem->flow[first = f]);
-            for (size_t r = 0; r < problem->resources; r++)
-                work->all[r] += work->certain[k * problem->resources + r];
-        }
-    }
-}
-
 bool plan_search_work_init(struct search_work *work, const struct search_problem *problem)
 {
     size_t berths = problem->tasks * problem->each, used = 0;
-    *work = (struct search_work){.problem = problem, .berths = berths, .scale = 1e-3};
+    *work = (struct search_work){.problem = problem, .berths = berths};
     work->fullest = (berths + problem->slots - 1) / problem->slots;
     work->full = berths - (work->fullest - 1) * problem->slots;
     work->result.cost = (struct search_cost){SIZE_MAX, INFINITY, INFINITY, INFINITY, INFINITY};
@@ -64,13 +25,10 @@ bool plan_search_work_init(struct search_work *work, const struct search_problem
     work->first = calloc(berths + 2, sizeof *work->first);
     work->outside = calloc(berths + 1, sizeof *work->outside);
     work->best = calloc(berths + 1, sizeof *work->best);
-    work->certain = calloc(problem->kinds * problem->resources + 1, sizeof *work->certain);
-    work->all = calloc(2 * problem->resources + 1, sizeof *work->all);
+    work->load = calloc(problem->resources + 1, sizeof *work->load);
     if (work->flow == NULL || work->first == NULL || work->outside == NULL || work->best == NULL ||
-        work->certain == NULL || work->all == NULL)
+        work->load == NULL)
         return false;
-    work->load = work->all + problem->resources;
-    find_all_certain(work);
     for (size_t b = 0; b < berths; b++) {
         work->first[b] = used;
         for (size_t f = 0; f < problem->flow_count; f++) {
@@ -90,28 +48,21 @@ void plan_search_work_done(struct search_work *work)
     free(work->first);
     free(work->outside);
     free(work->best);
-    free(work->certain);
-    free(work->all);
+    free(work->load);
 }
 
 void plan_search_work_begin(const struct search_work *work, struct search_partial *partial)
 {
     partial->cost = (struct search_cost){0};
-    partial->power = 0;
-    memcpy(partial->load, work->all, work->problem->resources * sizeof *partial->load);
+    memcpy(partial->load, work->problem->start_ns,
+           work->problem->resources * sizeof *partial->load);
 }
 
-static const struct search_arc *arc_of(const struct search_problem *problem,
-                                       const struct search_flow *flow, const uint16_t *slot)
+const struct search_arc *plan_search_work_arc(const struct search_problem *problem,
+                                              const struct search_flow *flow, const uint16_t *slot)
 {
     size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
     return &problem->arc[(flow->kind * problem->slots + from) * problem->slots + to];
-}
-
-static double sixth(double x)
-{
-    double square = x * x;
-    return square * square * square;
 }
 
 size_t plan_search_work_in_unit(const struct search_problem *problem, const uint16_t *slot,
@@ -149,18 +100,16 @@ void plan_search_work_put(const struct search_work *work, const uint16_t *slot, 
                           struct search_partial *partial)
 {
     const struct search_problem *problem = work->problem;
-    double most = partial->cost.time_ns, scale = work->scale;
+    double most = partial->cost.time_ns;
     for (size_t i = work->first[berth]; i < work->first[berth + 1]; i++) {
         const struct search_flow *flow = &problem->flow[work->flow[i]];
-        const struct search_arc *arc = arc_of(problem, flow, slot);
+        const struct search_arc *arc = plan_search_work_arc(problem, flow, slot);
         double alone_ns = arc->alone_ns + flow->turn * arc->launch_ns;
         most = alone_ns > most ? alone_ns : most;
         partial->cost.sum_ns += alone_ns;
-        partial->power += sixth(alone_ns * scale);
         for (const struct search_use *use = &problem->use[arc->use], *end = use + arc->use_count;
              use < end; use++) {
-            double load = partial->load[use->resource] +=
-                use->ns - work->certain[flow->kind * problem->resources + use->resource];
+            double load = partial->load[use->resource] += use->ns;
             most = load > most ? load : most;
         }
     }
@@ -168,14 +117,12 @@ void plan_search_work_put(const struct search_work *work, const uint16_t *slot, 
     put_place(work, slot, berth, &partial->cost);
 }
 
-struct search_partial plan_search_work_weigh(const struct search_work *work, const uint16_t *slot)
+struct search_partial plan_search_work_bound(const struct search_work *work, const uint16_t *slot)
 {
     struct search_partial partial = {.load = work->load};
     plan_search_work_begin(work, &partial);
     for (size_t b = 0; b < work->berths; b++)
         plan_search_work_put(work, slot, b, &partial);
-    for (size_t r = 0; r < work->problem->resources; r++)
-        partial.power += sixth(partial.load[r] * work->scale);
     return partial;
 }
 
@@ -219,7 +166,7 @@ void plan_search_work_order(const struct search_work *work, uint16_t *ret_slot)
 
 struct search_cost plan_search_work_cost(struct search_work *work, const uint16_t *slot)
 {
-    struct search_cost cost = plan_search_work_weigh(work, slot).cost,
+    struct search_cost cost = plan_search_work_bound(work, slot).cost,
                        priced = work->problem->price(work->problem->context, slot);
     cost.time_ns = priced.time_ns;
     cost.sum_ns = priced.sum_ns;

@@ -12,19 +12,14 @@ struct search_work {
     size_t *first;        /* by berth and one more: where its flows begin there */
     size_t *outside;      /* by berth: its flows without to */
     uint16_t *best;
-    double
-        *certain; /* by kind and resource: what each flow of the kind puts there wherever it is */
-    double *all;  /* by resource: the same of all flows, and its start */
     double *load; /* room for resources */
-    double scale; /* of powers: 1 over a typical time */
     struct search_result result;
 };
 
-/* What is certain of the first berths, which have their slots. */
+/* The bound of the first berths, which have their slots. */
 struct search_partial {
-    struct search_cost cost; /* its time is the bound */
-    double power;            /* a smooth stand-in for the time */
-    double *load;            /* by resource */
+    struct search_cost cost;
+    double *load; /* by resource */
 };
 
 /* False when out of memory; plan_search_work_done in any case. */
@@ -39,9 +34,13 @@ void plan_search_work_put(const struct search_work *work, const uint16_t *slot, 
                           struct search_partial *partial);
 
 /* All berths; its load is valid until the next one. */
-struct search_partial plan_search_work_weigh(const struct search_work *work, const uint16_t *slot);
+struct search_partial plan_search_work_bound(const struct search_work *work, const uint16_t *slot);
 
-/* The least that a flow takes alone, wherever it is. */
+/* Returns the arc of a flow. */
+const struct search_arc *plan_search_work_arc(const struct search_problem *problem,
+                                              const struct search_flow *flow, const uint16_t *slot);
+
+/* Returns the least that a flow takes alone, wherever it is. */
 double plan_search_work_least(const struct search_problem *problem, const struct search_flow *flow);
 
 /* Less than 0: a is better. */
@@ -50,20 +49,20 @@ int plan_search_work_compare(const struct search_cost *a, const struct search_co
 /* The first slots, as evenly as they can be shared: as a launcher gives them out. */
 void plan_search_work_order(const struct search_work *work, uint16_t *ret_slot);
 
-/* How many of the first tasks have the unit of that slot; 0 for SEARCH_ANYWHERE. */
+/* Returns how many of the first tasks have the unit of that slot; 0 for SEARCH_ANYWHERE. */
 size_t plan_search_work_in_unit(const struct search_problem *problem, const uint16_t *slot,
                                 size_t tasks, uint16_t where);
 
-/* The price, and where its slots are. */
+/* Returns the price, and where its slots are. */
 struct search_cost plan_search_work_cost(struct search_work *work, const uint16_t *slot);
 
 /* Prices the choice, and keeps it where it is better, or as good with lower slots. Less than 0: it
  * is better; 0: as good. */
 int plan_search_work_try(struct search_work *work, const uint16_t *slot);
 
-/* Branch and bound. ret_covered: no choice takes less time than the best. False when out of memory.
- */
-bool plan_search_exact(struct search_work *work, bool *ret_covered);
+/* Branch and bound, with so many prices at most. ret_covered: no choice takes less time than the
+ * best by more than is the same. False when out of memory. */
+bool plan_search_exact(struct search_work *work, size_t prices, bool *ret_covered);
 
 /* Moves and swaps, from so many starts. False when out of memory. */
 bool plan_search_local(struct search_work *work, unsigned starts, size_t steps, size_t prices);

@@ -141,7 +141,7 @@ static void explain_proof(const struct explained *explained)
     double bound_ns = ours->is_nearest && traffic->bound_ns > 0 ? traffic->bound_ns : (double)NAN,
            above = ours->compared_ns / bound_ns - 1;
     answer->is_proven = traffic->found.is_proven && !is_open && !is_unknown &&
-                        above <= traffic->found.settled + SEARCH_SAME;
+                        above <= traffic->found.settled + POLICY_SAME + SEARCH_SAME;
     answer->gap = is_open || is_unknown || !(above + 1 <= GAP_MOST) ? (double)NAN
                   : above <= SEARCH_SAME                            ? 0
                                                                     : above;
