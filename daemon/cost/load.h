@@ -150,8 +150,9 @@ struct load_prediction plan_load_predict(const struct load_table *table,
                                          const struct load_flow *flows, size_t count,
                                          struct load_scratch *scratch, struct load_part *ret_parts);
 
-/* Cites what the flows' times rest on, from index start on, and warns of what is nominal, published
- * or unknown in them, and of what was measured together and cannot be explained. NO_MEMORY. */
+/* Cites what the flows' times rest on, from index start on (evidence NULL: not), and warns of what
+ * is nominal, published or unknown in them, and of what was measured together and cannot be
+ * explained. NO_MEMORY. */
 enum berth_code plan_load_cite(const struct load_table *table, const struct load_flow *flows,
                                size_t count, struct load_scratch *scratch,
                                struct evidence *evidence, size_t start, struct reasons *warnings,

@@ -281,7 +281,7 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
     for (size_t i = 0; i < count; i++) {
         const struct load_resource *shared = plan_load_shared(scratch, i);
         const struct load_transfer *transfer = scratch->transfer[i];
-        enum berth_code code = cite(&asked, i, evidence, start, err);
+        enum berth_code code = evidence != NULL ? cite(&asked, i, evidence, start, err) : BERTH_OK;
         if (code != BERTH_OK)
             return code;
         if (shared != NULL && shared->is_nominal)

@@ -16,7 +16,7 @@
 /* Prices, by flows and their kinds, which is what a simulator's time goes with; of many flows also
  * by their square. */
 #define MANY        16
-#define EXACT_UNITS 2e5
+#define EXACT_UNITS 3e5
 #define LOCAL_UNITS 1e6
 #define LOCAL_MAX   300
 

@@ -328,10 +328,8 @@ static enum berth_code explain_numbers(const struct explained *explained, bool i
     const struct bind_traffic *traffic = explained->traffic;
     struct bind_price *price = explained->price;
     struct bind_answer *answer = explained->answer;
-    struct evidence unsaid = {0};
     enum berth_code code = plan_load_cite(price->table, traffic->ours.load, price->flow_count,
-                                          price->scratch, &unsaid, 0, &answer->warnings, err);
-    evidence_done(&unsaid);
+                                          price->scratch, NULL, 0, &answer->warnings, err);
     warn_of_unknown(explained);
     if (code == BERTH_OK && traffic->collective.value != NULL &&
         !evidence_add(&answer->evidence, answer->evidence.count, traffic->collective.value))
