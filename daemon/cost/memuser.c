@@ -54,25 +54,15 @@ void memuser_done(struct memuser *user)
 
 /* ---- reach ---- */
 
-/* Words of the gpu probe about a transfer that is impossible, not one that it had no time for. */
-static bool is_never(const char *why)
-{
-    static const char *const nevers[] = {"does not reach", "no managed memory", "has no access"};
-    for (size_t i = 0; why != NULL && i < sizeof nevers / sizeof nevers[0]; i++)
-        if (strstr(why, nevers[i]) != NULL)
-            return true;
-    return false;
-}
-
 static enum memuser_reach look(const struct snapshot *snap, enum metric metric, place_id from,
                                place_id to, const char *axes)
 {
     const struct value *v;
     for (size_t n = values_range_to(snap->values, metric, from, to, &v); n > 0; v++, n--)
         if (strcmp(values_axes(snap->values, v), axes) == 0)
-            return v->value > 0           ? MEMUSER_REACHED
-                   : is_never(v->why_not) ? MEMUSER_UNREACHED
-                                          : MEMUSER_UNKNOWN;
+            return v->value > 0  ? MEMUSER_REACHED
+                   : v->is_never ? MEMUSER_UNREACHED
+                                 : MEMUSER_UNKNOWN;
     return MEMUSER_UNKNOWN;
 }
 

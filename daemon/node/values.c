@@ -131,6 +131,19 @@ const char *values_why_no_self(const struct graph *graph, enum metric metric, pl
     return place->cpus != NULL && cpuset_count(place->cpus) < 2 ? "the core has one thread" : NULL;
 }
 
+static bool is_never(const char *why_not)
+{
+    static const char *const nevers[] = {
+#define NEVER(id, text) text,
+#include "nevers.def"
+#undef NEVER
+    };
+    bool found = false;
+    for (size_t i = 0; i < sizeof nevers / sizeof *nevers; i++)
+        found |= strcmp(why_not, nevers[i]) == 0;
+    return found;
+}
+
 bool values_add(struct values *values, const struct value *v, const char *axes, const char *why_not)
 {
     struct values_pool *pool = values->pool;
@@ -145,6 +158,7 @@ bool values_add(struct values *values, const struct value *v, const char *axes, 
         if (!pool_intern(pool, why_not != NULL ? why_not : "no reason was recorded", &why))
             return false;
         item.why_not = pool->text[why];
+        item.is_never = is_never(item.why_not);
     }
     values->item[values->count++] = item;
     return true;

@@ -20,6 +20,7 @@ enum value_source { VALUE_MEASURED, VALUE_NOMINAL, VALUE_PUBLISHED };
 struct value {
     enum metric metric : 16;
     enum value_source source : 8;
+    bool is_never : 1; /* why_not holds whatever is tried (schema/nevers.def) */
     place_id from, to;
     uint32_t axes; /* for values_axes() */
     uint32_t n;    /* number of repetitions; 0 for nominal */

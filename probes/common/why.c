@@ -3,6 +3,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+const char *const probe_nevers[] = {
+#define NEVER(id, text) text,
+#include "nevers.def"
+#undef NEVER
+};
+
 void probe_why_write(struct probe_why *why, const char *format, ...)
 {
     if (why == NULL)

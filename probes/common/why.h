@@ -6,6 +6,15 @@ struct probe_why {
     char text[200];
 };
 
+/* Reasons that hold whatever is tried, schema/nevers.def. */
+enum probe_never {
+#define NEVER(id, text) PROBE_##id,
+#include "nevers.def"
+#undef NEVER
+    PROBE_NEVERS
+};
+extern const char *const probe_nevers[PROBE_NEVERS];
+
 /* Writes the line, cut to fit. why may be NULL. */
 void probe_why_write(struct probe_why *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -174,7 +174,7 @@ def memory_that_is_not_reached():
     for record in (run.one("skip", "shared_write", gpu, "numa3", kind="system"),
                    run.one("skip", "host_gpu_kernel", "numa3", gpu, operation="read", kind="system"),
                    run.one("skip", "host_gpu_kernel", gpu, "numa3", operation="write", kind="system")):
-        assert record["why"] == f"{gpu}: does not reach memory of malloc", record
+        assert record["why"] == "the gpu does not reach memory of malloc", record
 
 
 def noise():

@@ -190,8 +190,7 @@ static bool find_memory(struct gpu_run *run, const struct gpu_cell *cell,
         return gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - cell->to, GPU_MEMORY_PINNED, 0,
                                 cell->from, ret_memory, why);
     if (cell->to != cell->from && !device->access[cell->to])
-        return probe_why_set(why, "%s has no access to the memory of %s", device->name,
-                             node->device[cell->to].name);
+        return probe_why_set(why, "%s", probe_nevers[PROBE_NO_ACCESS]);
     return gpu_buffers_device(run->buffers, cell->to, 0, ret_memory, why);
 }
 

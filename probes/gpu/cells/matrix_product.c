@@ -54,8 +54,7 @@ static bool can(const struct gpu_run *run, const struct gpu_cell *cell, struct p
                              node->kernels_why.text[0] != '\0' ? node->kernels_why.text
                                                                : "no such kernel");
     if (cell->to >= 0 && cell->to != cell->from && !device->access[cell->to])
-        return probe_why_set(why, "%s has no access to the memory of %s", device->name,
-                             node->device[cell->to].name);
+        return probe_why_set(why, "%s", probe_nevers[PROBE_NO_ACCESS]);
     return true;
 }
 

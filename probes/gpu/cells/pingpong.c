@@ -81,8 +81,7 @@ static bool find_side(struct gpu_run *run, int device, bool first, struct side *
 static bool check_access(const struct gpu_node *node, int device, int peer, struct probe_why *why)
 {
     return node->device[device].access[peer] ||
-           probe_why_set(why, "%s has no access to the memory of %s", node->device[device].name,
-                         node->device[peer].name);
+           probe_why_set(why, "%s", probe_nevers[PROBE_NO_ACCESS]);
 }
 
 /* Finds both sides, with their flags in the cell's memories. */

@@ -235,10 +235,9 @@ static bool can_use(const struct gpu_device *device, enum gpu_memory_kind kind,
                     struct probe_why *why)
 {
     if (is_managed(kind) && device->attribute[GPU_ATTRIBUTE_MANAGED] <= 0)
-        return probe_why_set(
-            why, "%s: no managed memory that host and device touch at the same time", device->name);
+        return probe_why_set(why, "%s", probe_nevers[PROBE_NO_MANAGED]);
     if (kind == GPU_MEMORY_SYSTEM && device->attribute[GPU_ATTRIBUTE_PAGEABLE] <= 0)
-        return probe_why_set(why, "%s: does not reach memory of malloc", device->name);
+        return probe_why_set(why, "%s", probe_nevers[PROBE_NO_MALLOC]);
     return true;
 }
 

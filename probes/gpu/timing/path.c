@@ -81,8 +81,7 @@ bool gpu_path_flow(struct gpu_buffers *buffers, const struct gpu_path *path, int
     flow.op.from_device = way.from >= 0 ? way.from : -1;
     if (path->mechanism == GPU_BY_KERNEL) {
         if (from >= 0 && to >= 0 && from != to && !node->device[from].access[to])
-            return probe_why_set(why, "%s has no access to the memory of %s",
-                                 node->device[from].name, node->device[to].name);
+            return probe_why_set(why, "%s", probe_nevers[PROBE_NO_ACCESS]);
         if (kernel_of(&node->device[way.device], path, from, to, &flow.op.shape) == NULL)
             return probe_why_set(why, "%.190s",
                                  node->kernels_why.text[0] != '\0' ? node->kernels_why.text

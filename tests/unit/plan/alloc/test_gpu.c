@@ -65,7 +65,7 @@ static void what_the_probe_found_out_of_reach_is_left_out(void **state)
                           .low = NAN,
                           .high = NAN};
     assert_true(values_add(f.values, &never, "kind=system;operation=read",
-                           "gpu0: does not reach memory of malloc"));
+                           "the gpu does not reach memory of malloc"));
     assert_true(values_add(f.values, &never, "kind=managed;operation=read", "time budget"));
     assert_int_equal(ask_reads(&f, 0, f.gpu[0], GIB), BERTH_OK);
     assert_null(option(&f, MEMKIND_SYSTEM, f.numa[0]));
