@@ -10,6 +10,7 @@
 #include "cost/policy.h"
 #include "node/link_path.h"
 #include "node/transfer.h"
+#include "plan/route/measured.h"
 #include "plan/route/price.h"
 
 static const char *name_of(const struct route_work *work, place_id id)
@@ -19,23 +20,13 @@ static const char *name_of(const struct route_work *work, place_id id)
 
 /* ---- evidence ---- */
 
-static size_t users_of(const struct limits *limits, const struct limit *limit,
-                       const struct set *set)
-{
-    size_t users = 0;
-    for (size_t f = 0; f < set->flow_count; f++)
-        users += limits_uses(limits, limit, set->flow[f].from, set->flow[f].to, set->flow[f].axes);
-    return users;
-}
-
 /* Finds the smallest run that shows the limit of the option. NULL none. */
 static const struct set *find_run(const struct route_work *work, const struct route_option *option)
 {
-    const struct limit *limit = option->shared;
     const struct sets *sets = work->snap->sets;
-    for (size_t s = 0; limit != NULL && limit->source == LIMIT_RUNS && s < sets->count; s++)
-        if (sets->item[s].metric == limit->metric && sets->item[s].source == VALUE_MEASURED &&
-            users_of(work->snap->derived.limits, limit, &sets->item[s]) > 1)
+    for (size_t s = 0; option->shared != NULL && sets != NULL && s < sets->count; s++)
+        if (sets->item[s].source == VALUE_MEASURED &&
+            measured_users(work, option->shared, &sets->item[s]) > 1)
             return &sets->item[s];
     return NULL;
 }

@@ -62,34 +62,8 @@ static enum metric run_metric(unsigned kind)
                                           : METRIC_GPU_GPU_KERNEL_CONCURRENT;
 }
 
-/* True when both go from one gpu to the host, or from the host to one gpu. */
-static bool share_host_link(const struct graph *graph, const struct transfer *a,
-                            const struct transfer *b)
-{
-    bool out = graph_place(graph, a->to)->kind != PLACE_GPU &&
-               graph_place(graph, b->to)->kind != PLACE_GPU,
-         in = graph_place(graph, a->from)->kind != PLACE_GPU &&
-              graph_place(graph, b->from)->kind != PLACE_GPU;
-    return (in && a->to == b->to) || (out && a->from == b->from);
-}
-
-/* Adds the concurrent transfers over the same links to the host. */
-static void add_concurrent(const struct route_work *work, struct measured_group *group)
-{
-    for (size_t k = 0; k < work->request.concurrent_count; k++) {
-        struct transfer *transfer = (struct transfer *)&work->concurrent[k];
-        bool shares = false;
-        for (size_t i = 0; i < group->own; i++)
-            shares = shares || share_host_link(work->graph, group->hop[i], transfer);
-        if (!shares)
-            continue;
-        group->hop[group->count++] = transfer;
-        group->busy++;
-    }
-}
-
 /* Groups hops by kind. Returns the number of groups. */
-static size_t group_hops(const struct route_work *work, struct route_option *option,
+static size_t group_hops(struct route_option *option,
                          struct measured_group *ret)
 {
     size_t groups = 0;
@@ -107,12 +81,9 @@ static size_t group_hops(const struct route_work *work, struct route_option *opt
                 ret[groups++] = (struct measured_group){.metric = metric};
             ret[g].rate[ret[g].count] = rate;
             ret[g].hop[ret[g].count++] = &part->hop[i];
-            ret[g].own++;
             ret[g].busy += rate / price_hop_rate(&part->hop[i]);
         }
     }
-    for (size_t g = 0; g < groups; g++)
-        add_concurrent(work, &ret[g]);
     return groups;
 }
 
@@ -120,12 +91,24 @@ size_t measured_missing(const struct route_work *work, struct route_option *opti
                         struct measured_group *ret, size_t most)
 {
     struct measured_group group[TRANSFER_KINDS];
-    size_t groups = route_is_direct(option) ? 0 : group_hops(work, option, group), missing = 0;
+    size_t groups = route_is_direct(option) ? 0 : group_hops(option, group), missing = 0;
     for (size_t g = 0; g < groups; g++)
         if (missing < most && group[g].count > 1 && group[g].busy > 1 + POLICY_SAME &&
             find_run(work, &group[g]) == NULL)
             ret[missing++] = group[g];
     return missing;
+}
+
+size_t measured_users(const struct route_work *work, const struct limit *limit,
+                      const struct set *run)
+{
+    size_t users = 0;
+    if (limit->source != LIMIT_RUNS || limit->metric != run->metric)
+        return 0;
+    for (size_t f = 0; f < run->flow_count; f++)
+        users += limits_uses(work->snap->derived.limits, limit, run->flow[f].from, run->flow[f].to,
+                             run->flow[f].axes);
+    return users;
 }
 
 /* Returns the limit that most flows of a run share; NULL none. */
@@ -135,14 +118,8 @@ static const struct limit *limit_of_run(const struct route_work *work, const str
     const struct limit *found = NULL;
     size_t most = 1;
     for (size_t i = 0; i < limits->count; i++) {
-        const struct limit *limit = &limits->item[i];
-        size_t users = 0;
-        if (limit->source != LIMIT_RUNS || limit->metric != run->metric)
-            continue;
-        for (size_t f = 0; f < run->flow_count; f++)
-            users +=
-                limits_uses(limits, limit, run->flow[f].from, run->flow[f].to, run->flow[f].axes);
-        found = users > most ? limit : found;
+        size_t users = measured_users(work, &limits->item[i], run);
+        found = users > most ? &limits->item[i] : found;
         most = users > most ? users : most;
     }
     return found;
@@ -153,7 +130,7 @@ static double take_run(const struct route_work *work, const struct measured_grou
                        const struct set *run)
 {
     double most = 1;
-    for (size_t i = 0; i < group->own; i++) {
+    for (size_t i = 0; i < group->count; i++) {
         struct transfer *hop = group->hop[i];
         const char *axes = values_axes(work->snap->values, hop->value);
         double rate = find_flow(run, hop->from, hop->to, axes)->bytes_per_s,
@@ -168,7 +145,7 @@ static double take_run(const struct route_work *work, const struct measured_grou
 static void take_runs(const struct route_work *work, struct route_option *option)
 {
     struct measured_group group[TRANSFER_KINDS];
-    size_t groups = group_hops(work, option, group);
+    size_t groups = group_hops(option, group);
     double most = 1 + POLICY_SAME;
     for (size_t g = 0; g < groups; g++) {
         const struct set *run = group[g].count > 1 ? find_run(work, &group[g]) : NULL;

@@ -5,9 +5,9 @@
 #pragma once
 #include "plan/route/work.h"
 
-#define MEASURED_GROUP_MAX (ROUTE_PARTS_MAX * ROUTE_HOPS_MAX + ROUTE_CONCURRENT_MAX)
+#define MEASURED_GROUP_MAX (ROUTE_PARTS_MAX * ROUTE_HOPS_MAX)
 
-/* Transfers of one kind, of an option and beside it. */
+/* Hops of one kind of an option. */
 struct measured_group {
     enum metric metric; /* of such runs */
     struct transfer *hop[MEASURED_GROUP_MAX];
@@ -23,3 +23,7 @@ void measured_find(const struct route_work *work, struct route_option *option);
 /* Writes the groups that no run has, at most most. Returns their number. */
 size_t measured_missing(const struct route_work *work, struct route_option *option,
                         struct measured_group *ret, size_t most);
+
+/* Returns how many transfers of a run use a limit that such runs show. */
+size_t measured_users(const struct route_work *work, const struct limit *limit,
+                      const struct set *run);
