@@ -91,9 +91,9 @@ def grouped(rows, key):
     return groups
 
 
-def may_be_best(row):
-    """Whether an answer may have given the best way: a split leads only where its paths were measured together."""
-    return ";" not in row.get("best", "") or ";" in row.get("chosen", "")
+def beside_any(rows):
+    """The rows of Route beside the best of all ways that were found; by themselves they are beside the best that may lead by what was measured."""
+    return [row if "error" in row else {**row, "best_ns": row["any_ns"]} for row in rows]
 
 
 def show_table(rows, groups):
@@ -105,9 +105,9 @@ def show_table(rows, groups):
     for method, own in grouped(rows, lambda row: row["method"]).items():
         print(line(f"all {method}", own))
         if method == "route":
-            print(line("all route*", [row for row in own if may_be_best(row)]))
+            print(line("all route*", beside_any(own)))
     print(line("all", rows))
-    print(f"\n{TARGETS_TEXT}\n*: without requests for which a split, which was not advised, is the best that was found")
+    print(f"\n{TARGETS_TEXT}\n*: beside the best of all ways that were found, measured together or not")
     for key, part in (("node", 0), ("sharing", 1)) if groups else ():
         print(f"\n{key}")
         for name, group in grouped(rows, lambda row: row["name"].split("/")[part]).items():
@@ -123,7 +123,7 @@ def summary(rows):
     methods = grouped(rows, lambda row: row["method"])
     columns = {name.capitalize(): own for name, own in methods.items()}
     if "route" in methods:
-        columns["Route*"] = [row for row in methods["route"] if may_be_best(row)]
+        columns["Route*"] = beside_any(methods["route"])
     found = {name: figures(own) for name, own in columns.items()}
     lines = ["| figure | target | " + " | ".join(f"{name}, of {f['count']}" for name, f in found.items()) + " |", "|---|---|" + "---|" * len(found)]
     for key, words, target in SUMMARY:
