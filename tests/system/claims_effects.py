@@ -180,7 +180,7 @@ def what_others_hold_is_called_claimed():
         claimed(daemon, *(f"gpu{i}" for i in range(8)), key="all")
         claimed_all = "8 gpus are there and others have claimed all that are allowed (berth claims lists by whom)"
         error, reply = bind(daemon, gpus_per_task=1)
-        assert error == PLACEMENT + "NothingAllowed" and reply["detail"] == claimed_all + ": gpu0 to gpu7; with gpus_per_task 0 the tasks have none", (error, reply)
+        assert error == PLACEMENT + "NothingAllowed" and reply["detail"] == claimed_all + "; with gpus_per_task 0 the tasks have none", (error, reply)
         assert bind(daemon, gpus_per_task=1, allowed={"gpus": ["gpu3"]})[1]["detail"].startswith(claimed_all)
         status, _, said = command(daemon, "bind", "-n", "1", "-g", "1", "--cpus", "0-127", "--gpus", "0-7")
         assert status != 0 and claimed_all in said, said

@@ -476,7 +476,7 @@ def colour_is_for_terminals():
 def gpus_that_cannot_be_opened_are_told_by_their_file():
     if any(os.path.exists(path) for path in ("/dev/kfd", "/dev/dri/renderD128")):
         raise LeftOut("this machine has device files of AMD's gpus")
-    why, error = "none is allowed (allowed.gpus): the tasks have none (gpu0: /dev/dri/renderD128 is not there)", "8 gpus are there and none is allowed (allowed.gpus): gpu0 to gpu7; with gpus_per_task 0 the tasks have none (gpu0: /dev/dri/renderD128 is not there)"
+    why, error = "none is allowed (allowed.gpus): the tasks have none (gpu0: /dev/dri/renderD128 is not there)", "8 gpus are there and none is allowed (allowed.gpus); with gpus_per_task 0 the tasks have none (gpu0: /dev/dri/renderD128 is not there)"
     with Daemon("--node", NODE) as daemon:
         status, out, err = berth("bind", "-n", "2", socket_path=daemon.socket)
         assert status == 0 and why in " ".join(out.split()) and err == "", (status, out, err)

@@ -32,17 +32,19 @@ struct work {
 
 static enum berth_code check(const struct bind_request *request, struct berth_err *err)
 {
+    const struct {
+        const char *name;
+        int64_t number;
+    } counts[] = {{"gpus_per_task", request->gpus_per_task == -1 ? 0 : request->gpus_per_task},
+                  {"cores_per_task", request->cores_per_task},
+                  {"threads_per_core", request->threads_per_core},
+                  {"tasks_per_gpu", request->tasks_per_gpu}};
     if (request->tasks <= 0 || request->tasks > BIND_TASKS_MAX)
         return err_invalid(err, "tasks", "%" PRId64 " is not from 1 to %d", request->tasks,
                            BIND_TASKS_MAX);
-    if (request->gpus_per_task < -1)
-        return err_invalid(err, "gpus_per_task", "it is not negative");
-    if (request->cores_per_task < 0)
-        return err_invalid(err, "cores_per_task", "it is not negative");
-    if (request->threads_per_core < 0)
-        return err_invalid(err, "threads_per_core", "it is not negative");
-    if (request->tasks_per_gpu < 0)
-        return err_invalid(err, "tasks_per_gpu", "it is not negative");
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (counts[i].number < 0)
+            return err_invalid(err, counts[i].name, "it is not negative");
     if (request->tasks_per_gpu > 1 && request->gpus_per_task != 1 && request->gpus_per_task != -1)
         return err_invalid(err, "tasks_per_gpu",
                            "tasks share gpus only when they have one each, not %" PRId64,
@@ -81,43 +83,25 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
                           lost, hint);
 }
 
-/* "gpu0 to gpu7": those of the node that are not cut into slices. */
-static void list_all(const struct graph *graph, char *text, size_t size)
-{
-    const char *first = NULL, *last = NULL;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
-         g = graph_next(graph, PLACE_GPU, g + 1)) {
-        last = gpu_is_cut(graph, g) ? last : graph_place(graph, g)->name;
-        first = first == NULL ? last : first;
-    }
-    snprintf(text, size, "%s%s%s", first != NULL ? first : "none", first != last ? " to " : "",
-             first != last ? last : "");
-}
-
 /* The caller may use none of the node's gpus, by the request or by what others have claimed:
  * traffic between gpus, or gpus asked for, are refused; tasks that need none get none, and a
  * warning. */
 static enum berth_code none_allowed(struct work *work, size_t there, struct berth_err *err)
 {
     const struct bind_request *request = work->request;
-    bool between_gpus = false;
+    bool needs_gpus = request->gpus_per_task > 0 || request->tasks_per_gpu > 0,
+         are_claimed = request->allowed->gpus_claimed;
     for (size_t i = 0; request->traffic != NULL && i < request->traffic->count; i++)
-        between_gpus |= request->traffic->flow[i].from != TRAFFIC_HOST &&
-                        request->traffic->flow[i].to != TRAFFIC_HOST;
-    if (request->gpus_per_task == 0)
-        return BERTH_OK;
-    bool are_claimed = request->allowed->gpus_claimed;
-    char names[80];
-    list_all(work->snap->graph, names, sizeof names);
+        needs_gpus |= request->traffic->flow[i].from != TRAFFIC_HOST &&
+                      request->traffic->flow[i].to != TRAFFIC_HOST;
     err_text(err, 0, are_claimed ? "" : "allowed.gpus");
-    if (between_gpus || request->gpus_per_task > 0 || request->tasks_per_gpu > 0)
+    if (needs_gpus)
         return err_set(err, BERTH_NOTHING_ALLOWED,
-                       "%zu gpu%s there and %s: %s; with gpus_per_task 0 the tasks have none",
-                       there, there == 1 ? " is" : "s are",
+                       "%zu gpu%s there and %s; with gpus_per_task 0 the tasks have none", there,
+                       there == 1 ? " is" : "s are",
                        are_claimed
                            ? "others have claimed all that are allowed (berth claims lists by whom)"
-                           : "none is allowed (allowed.gpus)",
-                       names);
+                           : "none is allowed (allowed.gpus)");
     reasons_add(&work->answer.warnings, are_claimed ? REASON_GPUS_CLAIMED : REASON_GPUS_NOT_ALLOWED,
                 NO_SUBJECTS, NUMBERS((double)there));
     return BERTH_OK;
@@ -127,34 +111,21 @@ static enum berth_code none_allowed(struct work *work, size_t there, struct bert
 static enum berth_code find_gpus(struct work *work, struct berth_err *err)
 {
     const struct bind_request *request = work->request;
+    struct bind_gpus *gpus = &work->gpus;
     enum berth_code code =
-        plan_bind_gpus_find(work->snap, request->allowed, &work->answer.warnings, &work->gpus, err);
+        plan_bind_gpus_find(work->snap, request->allowed, &work->answer.warnings, gpus, err);
     if (code != BERTH_OK)
         return code;
-    const struct graph *graph = work->snap->graph;
-    size_t there = 0;
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
-         g = graph_next(graph, PLACE_GPU, g + 1))
-        there += !gpu_is_cut(graph, g);
-    if (there > 0 && work->gpus.count == 0 && work->gpus.lost == PLACE_NONE &&
-        work->gpus.cut == PLACE_NONE)
-        code = none_allowed(work, there, err);
-    if (code != BERTH_OK)
-        return code;
-    int64_t tasks = request->tasks, each = request->gpus_per_task >= 0
-                                               ? request->gpus_per_task
-                                               : work->gpus.count > 0 ||
-                                                     work->gpus.lost != PLACE_NONE ||
-                                                     work->gpus.cut != PLACE_NONE;
-    int64_t available = (int64_t)work->gpus.count,
-            share = request->tasks_per_gpu > 1 ? request->tasks_per_gpu : 1;
-    int64_t room = share > BIND_TASKS_MAX || available * share > BIND_TASKS_MAX
-                       ? available > 0 ? BIND_TASKS_MAX : 0
-                       : available * share;
+    bool has_some = gpus->count > 0 || gpus->lost != PLACE_NONE || gpus->cut != PLACE_NONE;
+    int64_t each = request->gpus_per_task >= 0 ? request->gpus_per_task : has_some,
+            share = request->tasks_per_gpu > 1 ? request->tasks_per_gpu : 1,
+            room = (int64_t)gpus->count * (share < BIND_TASKS_MAX ? share : BIND_TASKS_MAX);
     work->answer.gpus_per_task = each;
-    if (each > room / tasks)
-        return not_enough(work, tasks, each, share, err);
-    return BERTH_OK;
+    if (!has_some && gpus->there > 0 && request->gpus_per_task != 0)
+        code = none_allowed(work, gpus->there, err);
+    if (code == BERTH_OK && each > room / request->tasks)
+        code = not_enough(work, request->tasks, each, share, err);
+    return code;
 }
 
 static enum berth_code choose_gpus(struct work *work, struct berth_err *err)
@@ -260,18 +231,6 @@ static enum berth_code choose_nics(struct work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
-/* Whether tasks without gpus, of which it is known what they take, could stream other memory. */
-static bool has_other_memory(const struct work *work)
-{
-    const struct graph *graph = work->snap->graph;
-    size_t count = 0;
-    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE;
-         n = graph_next(graph, PLACE_NUMA, n + 1))
-        count += allowed_has_memory(work->request->allowed, n) &&
-                 graph_place(graph, n)->capacity_bytes != 0;
-    return !isnan(work->answer.predicted.time_ns) && count > 1;
-}
-
 /* Of tasks without gpus little is weighed: that is proven where nothing could be chosen, and else
  * said. */
 static void judge(struct work *work)
@@ -279,8 +238,9 @@ static void judge(struct work *work)
     const struct bind_request *request = work->request;
     struct bind_answer *answer = &work->answer;
     bool has_gpus = answer->gpus_per_task > 0,
-         is_all =
-             has_gpus ? (size_t)answer->gpus_per_task == work->gpus.count : !has_other_memory(work);
+         is_all = has_gpus ? (size_t)answer->gpus_per_task == work->gpus.count
+                           : isnan(answer->predicted.time_ns) ||
+                                 graph_count(work->snap->graph, PLACE_NUMA) <= 1;
     if (request->tasks == 1 && request->threads_per_core == 0 && is_all &&
         answer->cores_per_task == (int64_t)work->cores.count) {
         answer->is_proven = true;

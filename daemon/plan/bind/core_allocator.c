@@ -301,22 +301,27 @@ static void explain_away(const struct work *work, size_t task, struct bind_answe
         add_about(&answer->reasons, REASON_CORES_NEAREST, task, NO_NUMBERS);
 }
 
-static bool find_near(struct work *work, struct evidence *evidence)
+/* Without GPUs the distance to the nearest memory counts. */
+static void find_near(struct work *work, struct evidence *evidence)
 {
     const struct core_request *request = work->request;
-    size_t groups = work->cores->group_count;
-    bool ok = true;
     for (size_t t = 0; t < request->tasks; t++) {
-        ok =
-            plan_bind_cores_far(work->snap, work->cores, work->task[t].gpus, request->gpus_per_task,
-                                request->allowed, evidence, work->far + t * groups) &&
-            ok;
+        double *far = work->far + t * work->cores->group_count;
+        plan_bind_cores_far(work->snap, work->cores, work->task[t].gpus, request->gpus_per_task,
+                            evidence, far);
         work->nearest[t] = INFINITY;
-        for (size_t g = 0; g < groups; g++)
-            if (work->cores->group[g].cores > 0)
-                work->nearest[t] = fmin(work->nearest[t], far_of(work, t, g));
+        for (size_t g = 0; g < work->cores->group_count; g++) {
+            const struct bind_group *group = &work->cores->group[g];
+            place_id memory =
+                request->gpus_per_task == 0
+                    ? plan_bind_memory_nearest(work->snap, request->allowed, group->numa)
+                    : PLACE_NONE;
+            if (group->numa != PLACE_NONE && memory != PLACE_NONE)
+                far[g] = locality_distance(work->snap, group->place, memory);
+            if (group->cores > 0)
+                work->nearest[t] = fmin(work->nearest[t], far[g]);
+        }
     }
-    return ok;
 }
 
 static enum berth_code give_memory(const struct work *work, struct evidence *evidence,
@@ -346,8 +351,7 @@ static enum berth_code allocate(struct work *work, struct bind_answer *answer,
                                 struct berth_err *err)
 {
     const struct core_request *request = work->request;
-    if (!find_near(work, &answer->evidence))
-        return err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    find_near(work, &answer->evidence);
     if (request->cores_per_task > 0)
         place_all(work, (unsigned)request->cores_per_task);
     answer->cores_per_task =

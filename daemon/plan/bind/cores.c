@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cost/memkind.h"
 #include "cost/policy.h"
 #include "node/locality.h"
-#include "plan/bind/memory.h"
 
 #define SLOWER 1e4 /* beside distances, beyond any of them */
 
@@ -162,23 +162,15 @@ static const struct value *best_rate(const struct snapshot *snap, const struct b
     return best;
 }
 
-bool plan_bind_cores_far(const struct snapshot *snap, const struct bind_cores *cores,
-                         const place_id *gpus, size_t count, const struct allowed *allowed,
-                         struct evidence *evidence, double *ret)
+void plan_bind_cores_far(const struct snapshot *snap, const struct bind_cores *cores,
+                         const place_id *gpus, size_t count, struct evidence *evidence, double *ret)
 {
-    bool ok = true;
-    for (size_t g = 0; g < cores->group_count; g++) {
-        const struct bind_group *group = &cores->group[g];
-        place_id memory = count == 0 && allowed != NULL && group->numa != PLACE_NONE
-                              ? plan_bind_memory_nearest(snap, allowed, group->numa)
-                              : PLACE_NONE;
-        ret[g] = count > 0              ? INFINITY
-                 : memory != PLACE_NONE ? locality_distance(snap, group->place, memory)
-                                        : 0;
-    }
+    for (size_t g = 0; g < cores->group_count; g++)
+        ret[g] = count > 0 ? INFINITY : 0;
     for (size_t i = 0; i < count; i++) {
         const struct value *best = best_rate(snap, cores, gpus[i]), *rate;
-        ok = (best == NULL || evidence == NULL || evidence_add(evidence, 0, best)) && ok;
+        if (best != NULL)
+            evidence_add(evidence, 0, best);
         for (size_t g = 0; g < cores->group_count; g++) {
             rate = best != NULL ? rate_to(snap, &cores->group[g], gpus[i]) : NULL;
             double slower = rate != NULL ? best->value / rate->value - 1 : 0;
@@ -186,29 +178,53 @@ bool plan_bind_cores_far(const struct snapshot *snap, const struct bind_cores *c
                                       locality_distance(snap, gpus[i], cores->group[g].place));
         }
     }
-    return ok;
 }
 
-enum berth_code plan_bind_cores_numas(const struct snapshot *snap, const struct bind_cores *cores,
-                                      place_id gpu, place_id *ret, size_t *ret_count,
-                                      struct berth_err *err)
+/* Flags the first group of each NUMA node with usable cores at the least distance. */
+static void flag_nearest(const struct bind_cores *cores, const double *far, bool *ret)
 {
-    double *far = calloc(cores->group_count + 1, sizeof *far), least = INFINITY;
-    size_t count = 0;
-    if (far == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "no memory for distances");
-    plan_bind_cores_far(snap, cores, &gpu, 1, NULL, NULL, far);
+    double least = INFINITY;
     for (size_t g = 0; g < cores->group_count; g++)
         least = cores->group[g].cores > 0 ? fmin(least, far[g]) : least;
     for (size_t g = 0; g < cores->group_count; g++) {
-        bool is_new =
-            cores->group[g].cores > 0 && far[g] == least && cores->group[g].numa != PLACE_NONE;
-        for (size_t i = 0; i < count && is_new; i++)
-            is_new = ret[i] != cores->group[g].numa;
-        if (is_new)
-            ret[count++] = cores->group[g].numa;
+        const struct bind_group *group = &cores->group[g];
+        ret[g] = group->cores > 0 && group->numa != PLACE_NONE && far[g] <= least;
+        for (size_t other = 0; other < g; other++)
+            ret[g] = ret[g] && !(ret[other] && cores->group[other].numa == group->numa);
     }
+}
+
+enum berth_code plan_bind_cores_numas(const struct snapshot *snap, const struct bind_cores *cores,
+                                      const place_id *gpus, size_t count, place_id *ret,
+                                      struct berth_err *err)
+{
+    size_t groups = cores->group_count;
+    struct evidence uncited = {0};
+    double *far = calloc(groups, sizeof *far);
+    bool *near = calloc(count * groups + 1, sizeof *near);
+    bool has_memory = far != NULL && near != NULL;
+    for (size_t i = 0; has_memory && i < count; i++) {
+        plan_bind_cores_far(snap, cores, &gpus[i], 1, &uncited, far);
+        flag_nearest(cores, far, near + i * groups);
+    }
+    for (size_t i = 0; has_memory && i < count; i++) {
+        const bool *own = near + i * groups;
+        size_t before = 0, all = 0, numas = 0;
+        for (size_t other = 0; other < count; other++)
+            if (memcmp(near + other * groups, own, groups * sizeof *near) == 0) {
+                before += other < i;
+                all++;
+            }
+        for (size_t g = 0; g < groups; g++)
+            numas += own[g];
+        size_t nth = before * numas / all;
+        ret[i] = PLACE_NONE;
+        for (size_t g = 0; g < groups; g++)
+            if (own[g] && nth-- == 0)
+                ret[i] = cores->group[g].numa;
+    }
+    evidence_done(&uncited);
     free(far);
-    *ret_count = count;
-    return BERTH_OK;
+    free(near);
+    return has_memory ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for distances");
 }

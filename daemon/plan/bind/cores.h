@@ -8,7 +8,6 @@
 #include "base/cpuset.h"
 #include "base/err.h"
 #include "cost/evidence.h"
-#include "node/allowed.h"
 #include "node/graph.h"
 #include "node/snapshot.h"
 
@@ -53,16 +52,15 @@ unsigned plan_bind_cores_in(const struct bind_cores *cores, size_t group, enum c
 unsigned plan_bind_cores_near(const struct snapshot *snap, const struct bind_cores *cores,
                               place_id place);
 
-/* Computes by group how far it is from a task's GPUs, the nearest of them; less is nearer. How many
- * times slower copies with its memory are counts first, where that was measured of all groups (and
- * cited, evidence NULL: not), then locality_distance. Without GPUs: how far from allowed memory
- * (allowed NULL: 0). False when out of memory. */
-bool plan_bind_cores_far(const struct snapshot *snap, const struct bind_cores *cores,
-                         const place_id *gpus, size_t count, const struct allowed *allowed,
-                         struct evidence *evidence, double *ret);
+/* Computes by group how far it is from a task's GPUs, the nearest of them; less is nearer, all 0
+ * without GPUs. How many times slower copies with its memory are counts first, where that was
+ * measured of all groups (and cited), then locality_distance. */
+void plan_bind_cores_far(const struct snapshot *snap, const struct bind_cores *cores,
+                         const place_id *gpus, size_t count, struct evidence *evidence,
+                         double *ret);
 
-/* Lists the NUMA nodes of the cores nearest to a GPU, each once; ret has room for group_count. Each
- * may be unknown, so there may be none. NO_MEMORY. */
+/* Finds for each GPU the NUMA node of the cores nearest to it (NONE unknown). GPUs with the same
+ * several nearest, as those of a whole package, are distributed over them in order. NO_MEMORY. */
 enum berth_code plan_bind_cores_numas(const struct snapshot *snap, const struct bind_cores *cores,
-                                      place_id gpu, place_id *ret, size_t *ret_count,
+                                      const place_id *gpus, size_t count, place_id *ret,
                                       struct berth_err *err);

@@ -31,16 +31,17 @@ enum berth_code plan_bind_gpus_find(const struct snapshot *snap, const struct al
         return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
     for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
          g = graph_next(graph, PLACE_GPU, g + 1)) {
+        bool is_lost = endpoints_is_lost(snap, g), is_cut = gpu_is_cut(graph, g);
+        gpus.there += !is_cut;
         if (!allowed_has_gpu(allowed, g))
             continue;
-        bool is_lost = endpoints_is_lost(snap, g);
         if (is_lost)
             gpus.lost = g;
-        else if (gpu_is_cut(graph, g))
+        else if (is_cut)
             gpus.cut = g;
         else
             gpus.gpu[gpus.count++] = g;
-        if (is_lost || gpu_is_cut(graph, g))
+        if (is_lost || is_cut)
             reasons_add_about(warnings, REASON_GPU_LEFT_OUT, graph_place(graph, g)->name,
                               NO_NUMBERS);
     }

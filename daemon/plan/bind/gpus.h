@@ -13,6 +13,7 @@
 struct bind_gpus {
     place_id *gpu; /* owned; ascending by number */
     size_t count;
+    size_t there;  /* allowed or not; a device that is cut is none */
     place_id lost; /* one that is allowed and answers nothing; NONE */
     place_id cut;  /* one that is allowed and cut into slices; NONE */
 };

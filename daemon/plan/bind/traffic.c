@@ -32,63 +32,23 @@ struct work {
 
 /* ---- what each gpu would come with ---- */
 
-/* The nearest cores' NUMA nodes, by gpu. */
-struct homes {
-    place_id *numa; /* room of them for each gpu */
-    size_t *count;
-    size_t room;
-};
-
-static bool is_same_home(const struct homes *homes, size_t a, size_t b)
-{
-    return homes->count[a] == homes->count[b] &&
-           memcmp(homes->numa + a * homes->room, homes->numa + b * homes->room,
-                  homes->count[a] * sizeof *homes->numa) == 0;
-}
-
-/* A task on a gpu has the memory next to the nearest cores. Gpus with several NUMA nodes equally
- * near, as those of a whole package, get them in turn. */
-static void distribute(struct work *work, const struct homes *homes)
-{
-    for (size_t g = 0; g < work->gpus->count; g++) {
-        size_t before = 0, all = 1;
-        for (size_t other = 0; other < work->gpus->count; other++)
-            if (other != g && is_same_home(homes, g, other)) {
-                before += other < g;
-                all++;
-            }
-        place_id gpu = work->gpus->gpu[g],
-                 numa = homes->count[g] > 0
-                            ? homes->numa[g * homes->room + before * homes->count[g] / all]
-                            : PLACE_NONE;
-        place_id memory = plan_bind_memory_nearest(work->snap, work->request->allowed, numa);
-        work->traffic->numa[g] = numa;
-        work->traffic->memory[g] = memory;
-        unsigned near = plan_bind_cores_near(work->snap, work->cores, gpu);
-        work->far[g] = (memory != PLACE_NONE ? locality_distance(work->snap, gpu, memory) : 0) +
-                       (near == 0 ? NOT_NEXT : 0) +
-                       FEWER_CORES * (double)(work->cores->count - near) +
-                       (endpoints_is_off_switches(work->snap->graph, gpu) ? OFF_SWITCHES : 0);
-    }
-}
-
+/* A task on a gpu has the memory next to the nearest cores. */
 static enum berth_code find_memory(struct work *work, struct berth_err *err)
 {
-    struct homes homes = {.room = work->cores->group_count};
-    enum berth_code code = BERTH_OK;
-    homes.numa = calloc(work->gpus->count * homes.room + 1, sizeof *homes.numa);
-    homes.count = calloc(work->gpus->count + 1, sizeof *homes.count);
-    if (homes.numa == NULL || homes.count == NULL) {
-        code = err_set(err, BERTH_NO_MEMORY, "no memory for NUMA nodes");
-    } else {
-        for (size_t g = 0; code == BERTH_OK && g < work->gpus->count; g++)
-            code = plan_bind_cores_numas(work->snap, work->cores, work->gpus->gpu[g],
-                                         homes.numa + g * homes.room, &homes.count[g], err);
-        if (code == BERTH_OK)
-            distribute(work, &homes);
+    struct bind_traffic *traffic = work->traffic;
+    const place_id *gpu = work->gpus->gpu;
+    enum berth_code code =
+        plan_bind_cores_numas(work->snap, work->cores, gpu, work->gpus->count, traffic->numa, err);
+    for (size_t g = 0; code == BERTH_OK && g < work->gpus->count; g++) {
+        place_id memory =
+            plan_bind_memory_nearest(work->snap, work->request->allowed, traffic->numa[g]);
+        unsigned near = plan_bind_cores_near(work->snap, work->cores, gpu[g]);
+        traffic->memory[g] = memory;
+        work->far[g] = (memory != PLACE_NONE ? locality_distance(work->snap, gpu[g], memory) : 0) +
+                       (near == 0 ? NOT_NEXT : 0) +
+                       FEWER_CORES * (double)(work->cores->count - near) +
+                       (endpoints_is_off_switches(work->snap->graph, gpu[g]) ? OFF_SWITCHES : 0);
     }
-    free(homes.numa);
-    free(homes.count);
     return code;
 }
 
