@@ -32,6 +32,8 @@ struct memkind_place memkind_place(const struct graph *graph, place_id memory, e
     }
     place.moves = kind == MEMKIND_MANAGED && memory == gpu;
     place.migrates = place.moves && place.numa == PLACE_NONE;
+    if (place.migrates)
+        place.numa = locality_numa(graph, gpu);
     return place;
 }
 

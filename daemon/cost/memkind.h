@@ -25,7 +25,7 @@ struct memkind_place {
      * or, on a NUMA node as of pinned memory, any; PLACE_NONE for system memory */
     place_id gpu;
     place_id owner; /* the GPU whose memory it is; PLACE_NONE: a processor's */
-    place_id numa;  /* the NUMA node by whose name cores know it; PLACE_NONE none */
+    place_id numa;  /* the NUMA node by whose name cores know it, or get it; PLACE_NONE none */
     place_id apu;   /* a GPU that has this processor's memory as well; PLACE_NONE none */
     bool moves;     /* managed memory of a GPU: it may move to another that touches it */
     bool migrates;  /* and back to cores, which do not reach it there */

@@ -189,6 +189,8 @@ static struct memrate bound(const struct memrate_access *access, enum memrate_wh
 struct memrate memrate_of_cores(const struct memrate_access *access, enum memrate_what what)
 {
     struct memrate found = MEMRATE_UNKNOWN;
+    if (access->place.numa == PLACE_NONE)
+        return found;
     for (enum pass pass = 0; pass < PASSES && isnan(found.value); pass++)
         for (size_t i = 0; i < COVERS && isnan(found.value); i++)
             found = of_cover(access, &covers[i], what, pass);

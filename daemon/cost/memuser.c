@@ -54,27 +54,34 @@ void memuser_done(struct memuser *user)
 
 /* ---- reach ---- */
 
-static enum memuser_reach look(const struct snapshot *snap, enum metric metric, place_id from,
-                               place_id to, const char *axes)
+/* Values that show that a GPU's kernels reach a kind of the host's memory. */
+struct shown {
+    enum metric metric;
+    const char *axes; /* NULL ends a list */
+};
+
+static enum memuser_reach look(const struct snapshot *snap, const struct shown *shown,
+                               place_id from, place_id to)
 {
     const struct value *v;
-    for (size_t n = values_range_to(snap->values, metric, from, to, &v); n > 0; v++, n--)
-        if (strcmp(values_axes(snap->values, v), axes) == 0)
+    for (size_t n = values_range_to(snap->values, shown->metric, from, to, &v); n > 0; v++, n--)
+        if (strcmp(values_axes(snap->values, v), shown->axes) == 0)
             return v->value > 0  ? MEMUSER_REACHED
                    : v->is_never ? MEMUSER_UNREACHED
                                  : MEMUSER_UNKNOWN;
     return MEMUSER_UNKNOWN;
 }
 
-/* Reached where it is from any NUMA node, under any of the axes. */
-static enum memuser_reach look_from_any(const struct snapshot *snap, place_id gpu,
-                                        const char *const *axes)
+/* Reached where one of them shows it of any NUMA node. */
+static enum memuser_reach look_at_host(const struct snapshot *snap, place_id gpu,
+                                       const struct shown *shown)
 {
     enum memuser_reach found = MEMUSER_UNKNOWN;
-    for (; *axes != NULL; axes++)
+    for (; shown->axes != NULL; shown++)
         for (place_id n = graph_next(snap->graph, PLACE_NUMA, 0); n != PLACE_NONE;
              n = graph_next(snap->graph, PLACE_NUMA, n + 1)) {
-            enum memuser_reach reach = look(snap, METRIC_HOST_GPU_KERNEL, n, gpu, *axes);
+            bool is_copy = shown->metric == METRIC_HOST_GPU_KERNEL;
+            enum memuser_reach reach = look(snap, shown, is_copy ? n : gpu, is_copy ? gpu : n);
             if (reach == MEMUSER_REACHED)
                 return reach;
             found = reach == MEMUSER_UNKNOWN ? found : reach;
@@ -84,32 +91,23 @@ static enum memuser_reach look_from_any(const struct snapshot *snap, place_id gp
 
 static bool is_coherent(const struct graph *graph, place_id gpu)
 {
-    for (size_t i = 0; i < graph->link_count; i++) {
-        const struct link *link = &graph->links[i];
-        if (link->kind == LINK_C2C && (link->from == gpu || link->to == gpu))
-            return true;
-    }
-    return memkind_common(graph, gpu) != PLACE_NONE;
-}
-
-/* True when a rate of the gpu in ordinary memory was measured. */
-static bool uses_system(const struct snapshot *snap, place_id gpu)
-{
-    const struct value *v;
-    for (size_t n = values_range(snap->values, METRIC_MEMORY_BANDWIDTH, gpu, &v); n > 0; v++, n--)
-        if (graph_place(snap->graph, v->to)->kind == PLACE_NUMA && v->value > 0 &&
-            values_axes(snap->values, v)[0] == '\0')
-            return true;
-    return false;
+    bool found = memkind_common(graph, gpu) != PLACE_NONE;
+    for (size_t i = 0; i < graph->link_count && !found; i++)
+        found = graph->links[i].kind == LINK_C2C &&
+                (graph->links[i].from == gpu || graph->links[i].to == gpu);
+    return found;
 }
 
 static struct memuser_reached reach_of_system(const struct snapshot *snap, place_id gpu)
 {
-    static const char *const plain[] = {"kind=system;operation=read", NULL},
-                             *const xnack[] = {"kind=system;operation=read;xnack=on", NULL};
-    enum memuser_reach reach =
-        uses_system(snap, gpu) ? MEMUSER_REACHED : look_from_any(snap, gpu, plain);
-    if (reach != MEMUSER_REACHED && look_from_any(snap, gpu, xnack) == MEMUSER_REACHED)
+    static const struct shown plain[] = {{METRIC_MEMORY_BANDWIDTH, ""},
+                                         {METRIC_HOST_GPU_KERNEL, "kind=system;operation=read"},
+                                         {0}},
+                              xnack[] = {
+                                  {METRIC_HOST_GPU_KERNEL, "kind=system;operation=read;xnack=on"},
+                                  {0}};
+    enum memuser_reach reach = look_at_host(snap, gpu, plain);
+    if (reach != MEMUSER_REACHED && look_at_host(snap, gpu, xnack) == MEMUSER_REACHED)
         return (struct memuser_reached){MEMUSER_REACHED, .xnack = true};
     if (reach == MEMUSER_UNKNOWN && is_coherent(snap->graph, gpu))
         reach = MEMUSER_REACHED;
@@ -121,6 +119,7 @@ static struct memuser_reached reach_of_system(const struct snapshot *snap, place
 struct memuser_reached memuser_reaches(const struct memuser *user, const struct snapshot *snap,
                                        const struct memkind_place *place)
 {
+    static const struct shown peer = {METRIC_GPU_GPU_KERNEL, "operation=read"};
     struct memuser_reached found = {MEMUSER_REACHED, false};
     bool is_device = place->kind == MEMKIND_DEVICE;
     if (user->gpu == PLACE_NONE)
@@ -130,7 +129,7 @@ struct memuser_reached memuser_reaches(const struct memuser *user, const struct 
     else if (place->kind == MEMKIND_MANAGED)
         found = user->managed;
     else if (is_device && place->gpu != user->gpu)
-        found.reach = look(snap, METRIC_GPU_GPU_KERNEL, user->gpu, place->gpu, "operation=read");
+        found.reach = look(snap, &peer, user->gpu, place->gpu);
     return found;
 }
 
@@ -154,14 +153,17 @@ static struct memuser_start or_later(const struct snapshot *snap, enum metric me
  * any that is known there; the host's far memory is as far as another GPU's. */
 struct memuser memuser_of_gpu(const struct snapshot *snap, place_id gpu)
 {
-    static const char *const managed[] = {"kind=managed;operation=read", "kind=managed",
-                                          "kind=migrating;operation=read", NULL};
+    static const struct shown managed[] = {
+        {METRIC_HOST_GPU_KERNEL, "kind=managed;operation=read"},
+        {METRIC_HOST_GPU_KERNEL, "kind=managed"},
+        {METRIC_HOST_GPU_KERNEL, "kind=migrating;operation=read"},
+        {0}};
     const struct curve *own = curve_find(snap->derived.curves, METRIC_GPU_STREAM, gpu, gpu, "");
     place_id common = memkind_common(snap->graph, gpu);
     struct memuser user = {.gpu = gpu};
     user.own = memkind_place(snap->graph, common != PLACE_NONE ? common : gpu, MEMKIND_DEVICE, gpu);
     user.system = reach_of_system(snap, gpu);
-    user.managed.reach = look_from_any(snap, gpu, managed);
+    user.managed.reach = look_at_host(snap, gpu, managed);
     user.in_own.ns = own != NULL ? own->fit.piece[0].t0_ns : 0;
     user.in_host = or_later(snap, METRIC_HOST_GPU_KERNEL, gpu, user.in_own);
     user.in_peer = or_later(snap, METRIC_GPU_GPU_KERNEL, gpu, user.in_own);

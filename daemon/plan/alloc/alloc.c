@@ -6,27 +6,24 @@
 #include "node/locality.h"
 #include "plan/alloc/work.h"
 
-/* Options are told apart by a time, by where the heaviest user is, or as that gpu's own. */
+/* Options are told apart by a time, or by where the heaviest user is. */
 static enum berth_code check_known(const struct alloc_work *work, struct berth_err *err)
 {
-    const struct alloc_request *request = work->request;
-    const struct graph *graph = work->snap->graph;
-    bool is_told = work->answer.count == 1 ||
-                   (work->heaviest != PLACE_NONE &&
-                    (locality_numa(graph, work->heaviest) != PLACE_NONE ||
-                     locality_above(graph, work->heaviest, PLACE_PACKAGE) != PLACE_NONE));
-    for (size_t i = 0; i < work->answer.count; i++)
-        is_told |=
-            !isnan(work->answer.option[i].predicted.time_ns) || work->answer.option[i].distance < 0;
-    if (is_told)
+    const struct alloc_option *option = work->answer.option;
+    place_id by = work->request->access_count > 0 ? work->request->access[0].by : PLACE_NONE;
+    place_id most = work->heaviest;
+    bool by_gpu = work->user[0].who.gpu != PLACE_NONE,
+         is_known = work->answer.count == 1 ||
+                    (most != PLACE_NONE &&
+                     (locality_numa(work->snap->graph, most) != PLACE_NONE ||
+                      locality_above(work->snap->graph, most, PLACE_PACKAGE) != PLACE_NONE));
+    for (size_t i = 0; i < work->answer.count && !is_known; i++)
+        is_known = !isnan(option[i].predicted.time_ns) || option[i].distance < 0;
+    if (is_known)
         return BERTH_OK;
-    bool by_gpu = work->user[0].who.gpu != PLACE_NONE;
     err_text(err, 0, metric_info(by_gpu ? METRIC_HOST_GPU_KERNEL : METRIC_MEMORY_BANDWIDTH)->name);
-    err_text(err, 1,
-             plan_alloc_name(work, request->access_count > 0 && request->access[0].by != PLACE_NONE
-                                       ? request->access[0].by
-                                       : 0));
-    err_text(err, 2, plan_alloc_name(work, work->answer.option[0].place.memory));
+    err_text(err, 1, plan_alloc_name(work, by != PLACE_NONE ? by : 0));
+    err_text(err, 2, plan_alloc_name(work, option[0].place.memory));
     return err_set(err, BERTH_NOT_MEASURED,
                    "neither measurements nor structure tell this node's memories apart");
 }
@@ -38,9 +35,8 @@ static enum berth_code answer(struct alloc_work *work, struct berth_err *err)
     if (!work->request->allowed->given)
         reasons_add(&work->answer.warnings, REASON_ALLOWED_UNSTATED, NO_SUBJECTS, NO_NUMBERS);
     enum berth_code code = plan_alloc_users(work, err);
-    if (code != BERTH_OK)
-        return code;
-    code = plan_alloc_options(work, err);
+    if (code == BERTH_OK)
+        code = plan_alloc_options(work, err);
     if (code == BERTH_OK)
         code = plan_alloc_price(work, err);
     if (code == BERTH_OK)

@@ -95,7 +95,7 @@ static void find_free(const struct alloc_work *work, struct alloc_option *option
     const struct graph *graph = work->snap->graph;
     const struct place *memory = graph_place(graph, option->place.memory);
     const struct free_memory_view *free = &work->request->free;
-    place_id numa = option->place.numa;
+    place_id numa = option->place.migrates ? PLACE_NONE : option->place.numa;
     int64_t used = detail_of(memory, "bytes_used"),
             at_s = detail_of(graph_place(graph, 0), "facts_at_s");
     option->free_bytes = option->free_at_s = -1;

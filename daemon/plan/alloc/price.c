@@ -10,16 +10,24 @@ static const struct estimate nothing = {.time_ns = NAN, .low_ns = NAN, .high_ns 
 
 /* ---- parts ---- */
 
-static struct estimate time_of_gpu(const struct alloc_work *work, const struct alloc_option *option,
-                                   const struct alloc_user *user, struct memrate_access access)
+/* Memory that moves to each gpu that touches it is at best each one's own. */
+static bool is_moved_by_several(const struct alloc_work *work, const struct memkind_place *place)
 {
     bool are_several = false;
-    if (option->is_unsure)
+    for (size_t i = 0; place->moves && i < work->user_count; i++)
+        are_several |= work->user[i].who.gpu != PLACE_NONE && work->user[i].who.gpu != place->gpu;
+    return are_several;
+}
+
+static struct estimate time_of_user(const struct alloc_work *work,
+                                    const struct alloc_option *option,
+                                    const struct alloc_user *user, struct memrate_access access)
+{
+    bool is_gpu = user->who.gpu != PLACE_NONE,
+         are_several = is_gpu && is_moved_by_several(work, &option->place);
+    if (is_gpu && option->is_unsure)
         return nothing;
-    /* memory that moves to each gpu that touches it is at best each one's own */
-    for (size_t i = 0; option->place.moves && i < work->user_count; i++)
-        are_several |=
-            work->user[i].who.gpu != PLACE_NONE && work->user[i].who.gpu != option->place.gpu;
+    access.user = &user->who;
     if (are_several)
         access.place = user->who.own;
     struct estimate time = user->random
@@ -27,19 +35,6 @@ static struct estimate time_of_gpu(const struct alloc_work *work, const struct a
                                : memtime_stream(&access, user->read_bytes, user->write_bytes);
     return are_several ? estimate_doubted(time, SOURCE_LOWER_BOUND, REASON_MIGRATION_NOT_COUNTED)
                        : time;
-}
-
-/* Cores access managed memory of a gpu once it is the host's again. */
-static struct estimate time_of_cores(const struct alloc_work *work,
-                                     const struct alloc_option *option,
-                                     const struct alloc_user *user, struct memrate_access access)
-{
-    if (access.place.numa == PLACE_NONE)
-        access.place.numa = locality_numa(work->snap->graph, option->place.gpu);
-    if (access.place.numa == PLACE_NONE)
-        return nothing;
-    return user->random ? memtime_random(&access, user->read_bytes, user->write_bytes)
-                        : memtime_stream(&access, user->read_bytes, user->write_bytes);
 }
 
 static struct estimate time_of_setup(const struct alloc_work *work,
@@ -103,10 +98,7 @@ static void price(struct alloc_work *work, struct alloc_option *option, struct e
     struct estimate total = {0};
     bool says_little = false;
     for (size_t i = 0; i < work->user_count; i++) {
-        const struct alloc_user *user = &work->user[i];
-        access.user = &user->who;
-        part[i] = user->who.gpu != PLACE_NONE ? time_of_gpu(work, option, user, access)
-                                              : time_of_cores(work, option, user, access);
+        part[i] = time_of_user(work, option, &work->user[i], access);
         says_little |=
             part[i].source == SOURCE_LOWER_BOUND || part[i].why == REASON_START_NOT_COUNTED;
     }
@@ -127,37 +119,31 @@ static void price(struct alloc_work *work, struct alloc_option *option, struct e
     option->why_count = evidence->count - access.start;
 }
 
-/* The fastest that is known for a user, in any option. */
-static struct estimate fastest(const struct alloc_work *work, size_t user)
+/* Nothing is faster for a gpu than its own memory: without a figure it counts as the fastest that
+ * is known for that gpu, in any option. */
+static struct estimate own_at_best(const struct alloc_work *work, size_t user)
 {
     struct estimate best = nothing;
     for (size_t i = 0; i < work->answer.count; i++) {
         const struct estimate *its = &work->answer.option[i].part[user];
-        if (!isnan(its->time_ns) && (isnan(best.time_ns) || its->source < best.source ||
-                                     (its->source == best.source && its->time_ns < best.time_ns)))
+        bool is_better =
+            its->source == best.source ? its->time_ns < best.time_ns : its->source < best.source;
+        if (!isnan(its->time_ns) && (isnan(best.time_ns) || is_better))
             best = *its;
     }
     return best;
 }
 
-/* Nothing is faster for a gpu than its own memory: without a figure it counts as the fastest that
- * is known for that gpu. */
-static void bound_own(const struct alloc_work *work, struct alloc_option *option)
+static void order_unknown(const struct alloc_work *work, struct alloc_option *option)
 {
     struct estimate total = {0};
-    bool has_own = false;
     for (size_t i = 0; i < work->user_count + ALLOC_MORE_PARTS; i++) {
-        struct estimate part = option->part[i];
-        if (isnan(part.time_ns) && i < work->user_count && !option->is_unsure &&
-            !option->place.moves &&
-            memkind_is_own(work->snap->graph, &option->place, work->user[i].who.gpu)) {
-            has_own = true;
-            part = fastest(work, i);
-        }
-        total = estimate_sum(total, part);
+        bool is_own = i < work->user_count && !option->is_unsure && !option->place.moves &&
+                      memkind_is_own(work->snap->graph, &option->place, work->user[i].who.gpu);
+        total = estimate_sum(total, is_own && isnan(option->part[i].time_ns) ? own_at_best(work, i)
+                                                                             : option->part[i]);
     }
-    if (has_own)
-        option->order = total;
+    option->order = total;
 }
 
 enum berth_code plan_alloc_price(struct alloc_work *work, struct berth_err *err)
@@ -171,7 +157,7 @@ enum berth_code plan_alloc_price(struct alloc_work *work, struct berth_err *err)
         price(work, &answer->option[i], answer->part + i * parts);
     for (size_t i = 0; i < answer->count; i++)
         if (isnan(answer->option[i].order.time_ns))
-            bound_own(work, &answer->option[i]);
+            order_unknown(work, &answer->option[i]);
     return answer->evidence.no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence")
                                       : BERTH_OK;
 }
