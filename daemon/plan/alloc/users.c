@@ -2,6 +2,7 @@
 #include "plan/alloc/work.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "cost/endpoints.h"
 #include "node/gpu.h"
 
-#define BYTES_MAX (INT64_C(1) << 60) /* that one access reads, or writes */
+#define BYTES_MAX 0x1p60 /* that one access reads, or writes */
 
 static enum berth_code gpu_init(const struct alloc_work *work, const struct alloc_access *access,
                                 struct alloc_user *user, struct berth_err *err)
@@ -65,21 +66,16 @@ static enum berth_code user_init(const struct alloc_work *work, const struct all
                                  struct alloc_user *user, struct berth_err *err)
 {
     char text[QUANTITY_SIZE];
-    int64_t reads = access->reads_bytes, writes = access->writes_bytes,
-            most = reads > writes ? reads : writes;
-    if (reads < 0 || writes < 0)
-        return err_invalid(err, "accesses", "bytes are not negative");
-    if (most == 0)
+    double most = fmax((double)access->reads_bytes, (double)access->writes_bytes);
+    if (!(most > 0))
         return err_invalid(err, "accesses",
                            "an access reads or writes at least a byte (reads_bytes, writes_bytes)");
     if (work->request->access_count > 0 && most > BYTES_MAX)
         return err_invalid(err, "accesses",
                            "%s by one user of the buffer; at most 1 EiB is weighed",
-                           quantity_size((double)most, text));
-    if (access->cores < 0)
-        return err_invalid(err, "accesses", "cores are not negative");
-    user->read_bytes = (double)reads;
-    user->write_bytes = (double)writes;
+                           quantity_size(most, text));
+    user->read_bytes = (double)access->reads_bytes;
+    user->write_bytes = (double)access->writes_bytes;
     user->random = access->random;
     bool is_gpu =
         access->by != PLACE_NONE && graph_place(work->snap->graph, access->by)->kind == PLACE_GPU;
@@ -103,8 +99,7 @@ enum berth_code plan_alloc_users(struct alloc_work *work, struct berth_err *err)
                 err_in_item(err, "accesses", i);
             return code;
         }
-        work->has_cores |= user->who.gpu == PLACE_NONE;
-        work->has_gpus |= user->who.gpu != PLACE_NONE;
+        *(user->who.gpu == PLACE_NONE ? &work->has_cores : &work->has_gpus) = true;
     }
     return BERTH_OK;
 }
