@@ -39,17 +39,14 @@ bool limits_link_kind(const struct limits *limits, const struct limits_pair *pai
     return true;
 }
 
-bool limits_same_role(const struct limit_role *a, const struct limit_role *b)
-{
-    return a->part == b->part && a->direction == b->direction && a->place == b->place &&
-           a->other == b->other;
-}
-
 struct limit *limits_find(const struct limits *limits, const struct limit_role *role)
 {
-    for (size_t i = 0; i < limits->count && limits->item[i].source != LIMIT_RUNS; i++)
-        if (limits_same_role(&limits->item[i].role, role))
+    for (size_t i = 0; i < limits->count && limits->item[i].source != LIMIT_RUNS; i++) {
+        const struct limit_role *its = &limits->item[i].role;
+        if (its->part == role->part && its->direction == role->direction &&
+            its->place == role->place && its->other == role->other)
             return &limits->item[i];
+    }
     return NULL;
 }
 
@@ -82,8 +79,7 @@ size_t limits_of(const struct limits *limits, unsigned kind, place_id from, plac
     }
     for (size_t i = 0; i < pair->part_count; i++) {
         const struct limit *limit = &limits->item[pair->use[i]];
-        if (limit->step_count > 0 &&
-            (limit->mixes == 0 ? i < pair->sure_count : (limit->mixes & kind) != 0))
+        if (limit->step_count > 0 && (limit->kinds == 0 || (limit->kinds & kind) != 0))
             ret[count++] = pair->use[i];
     }
     return count;
@@ -91,12 +87,12 @@ size_t limits_of(const struct limits *limits, unsigned kind, place_id from, plac
 
 static bool is_way(const struct limit *limit)
 {
-    return limit->role.direction != LIMIT_BOTH && limit->role.part != LIMIT_MEMORY;
+    return limit->role.direction != LIMIT_BOTH && limit->role.part < LIMIT_MEMORY;
 }
 
 static bool is_on(const struct limits_pair *pair, uint16_t item)
 {
-    bool is = limits_pair_has(pair, pair->sure_count, item);
+    bool is = limits_pair_has(pair, pair->part_count, item);
     for (size_t i = 0; i < pair->other_count && !is; i++)
         is = pair->other[i] == item;
     return is;
@@ -107,7 +103,7 @@ bool limits_meet(const struct limits *limits, struct limits_ends a, struct limit
     const struct limits_pair *x = limits_pair(limits, a.from, a.to),
                              *y = limits_pair(limits, b.from, b.to);
     bool meet = x == y || !x->is_known || !y->is_known;
-    for (size_t i = 0; i < x->sure_count && !meet; i++)
+    for (size_t i = 0; i < x->part_count && !meet; i++)
         meet = is_way(&limits->item[x->use[i]]) && is_on(y, x->use[i]);
     for (size_t i = 0; i < x->other_count && !meet; i++)
         meet = is_on(y, x->other[i]);

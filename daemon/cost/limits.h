@@ -2,16 +2,14 @@
  * Shared limits: parts of a node that transfers share, with the capacity of each by its number of
  * users. Three sources, from the best on:
  * - concurrent runs of the same kind of transfers (LIMIT_RUNS), by a fit over all runs;
- * - concurrent runs of other kinds (LIMIT_OTHER_RUNS), the rate that transfers carried
- *   (LIMIT_CARRIED), or the rate of cores or of a common memory;
- * - stated rates of links and memories.
+ * - concurrent runs of other kinds (LIMIT_OTHER_RUNS), or the rate that transfers carried
+ *   (LIMIT_CARRIED);
+ * - stated rates of links and memories, and rates of cores in these.
  *
- * The parts are each direction of each link, and both of one between two GPUs or packages; the
- * host link of each GPU; ports of modules, of PCIe, of GPUs at a NUMA node, of a GPU to several
- * switches; switches, GPUs, memories, packages, hives (GPUs joined by links between GPUs).
- *
- * Derived once from graph, values and runs; constant from then on. These outlive it. Rates are in
- * bytes per second.
+ * limits_new derives them in this order: the parts, and those on the path of each pair of places
+ * (limits_parts.c); their capacities (limits_capacity.c); limits that runs show (limits_fit.c), and
+ * how these bear on other kinds. They are constant then. Graph, values and runs outlive them. Rates
+ * are in bytes per second.
  */
 #pragma once
 #include <stdbool.h>
@@ -33,24 +31,23 @@
 #define LIMITS_PLACES_MAX 256
 #define LIMITS_NO_LINK    UINT32_MAX
 
+/* Links and ports, then memories, then those that only runs show. */
 enum limit_part {
     LIMIT_LINK,       /* out from place to other, in from other to place */
     LIMIT_HOST_LINK,  /* of a GPU to the host, also for its transfers through the host */
-    LIMIT_GPU,        /* all transfers of a GPU */
     LIMIT_HOST_PORT,  /* port of a module of several GPUs to the host */
     LIMIT_PCIE_PORT,  /* PCIe port of several GPUs next to the host; place is the lowest of these */
     LIMIT_PCIE_PORT2, /* the next one towards them */
     LIMIT_PCIE_PORT3,
-    LIMIT_GPU_PORT,   /* port of several GPUs at a NUMA node, which only runs can show */
-    LIMIT_SWITCH,     /* through: among the GPUs at a switch */
-    LIMIT_MEMORY,     /* memory of a NUMA node: out reads, in writes */
-    LIMIT_PACKAGE,    /* NUMA nodes of a package that has several */
-    LIMIT_HIVE,       /* one of several hives to the host; place is its lowest GPU */
-    LIMIT_SWITCH_PORT /* all links of a GPU to several switches */
+    LIMIT_SWITCH_PORT, /* all links of a GPU to several switches */
+    LIMIT_MEMORY,      /* memory of a NUMA node: out reads, in writes */
+    LIMIT_GPU,         /* all transfers of a GPU */
+    LIMIT_GPU_PORT,    /* port of several GPUs at a NUMA node */
+    LIMIT_HIVE         /* one of several hives to the host; place is its lowest GPU */
 };
-#define LIMIT_PARTS (LIMIT_SWITCH_PORT + 1)
+#define LIMIT_PARTS (LIMIT_HIVE + 1)
 
-enum limit_direction { LIMIT_OUT, LIMIT_IN, LIMIT_BOTH, LIMIT_THROUGH };
+enum limit_direction { LIMIT_OUT, LIMIT_IN, LIMIT_BOTH };
 
 struct limit_role {
     enum limit_part part;
@@ -63,10 +60,8 @@ enum limit_source {
     LIMIT_RUNS,
     LIMIT_OTHER_RUNS,
     LIMIT_CARRIED,
-    LIMIT_CORES,  /* rate of cores in the memory behind the link */
-    LIMIT_COMMON, /* rate in the one memory of a GPU and its processor */
     LIMIT_MEMBER, /* the widest link of a GPU behind a PCIe port */
-    LIMIT_STATED
+    LIMIT_STATED  /* also the rate of cores in a memory */
 };
 
 /* Capacity from so many users on. */
@@ -95,14 +90,10 @@ struct limit {
     bool is_uneven; /* some run has unfair shares of it */
 
     /* other sources: */
-    /* by kind: up to so many users, all of this kind, are not limited by it; UINT_MAX any number:
-     * runs of that kind show their limits */
+    /* by kind: as many users, all of this kind, as a run had; they are not limited by it */
     unsigned apart[TRANSFER_KINDS];
-    unsigned mixes;      /* kinds that share it, of a part without a capacity of its own */
-    double carried;      /* highest total of several users in one run; 0 none */
-    unsigned carried_by; /* LIMIT_CARRIED: how many transfers */
-    place_id carried_from, carried_to; /* one of them */
-    const struct value *cores;         /* LIMIT_CORES */
+    unsigned kinds; /* bits: the kinds that share it; 0 all */
+    double carried; /* highest total of several users in one run; 0 none */
 };
 
 /* The path of transfers between two places, and the limits on it. */
@@ -114,9 +105,9 @@ struct limits_pair {
     bool several;   /* other paths are as wide and as short: the driver's choice is unknown */
     bool over_host; /* GPUs without a known path over links of GPUs */
     bool is_known;  /* the path: links and ports on it are among its limits */
-    /* private: sure_count limits with their stated capacity, then up to part_count those that only
-     * runs show, then those found from runs */
-    uint8_t sure_count, part_count, use_count;
+    double alone;   /* private: highest measured or published rate of one transfer; 0 none */
+    /* private: the parts, then the limits found from runs */
+    uint8_t part_count, use_count;
     uint16_t use[LIMITS_USES_MAX];
     /* private: links of other paths that are as wide and as short */
     uint8_t other_count;

@@ -1,16 +1,14 @@
 #include "cost/limits_fit.h"
-#include "cost/policy.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cost/policy.h"
 #include "node/spread.h"
 #include "sim/sim.h"
 
-#define WORK_MAX 5e8  /* a second of additions: the rest is listed as unexplained */
-#define CHANGE   0.02 /* capacities of a table that differ by less are one */
-#define FAR_MORE 1.25 /* several get less together than one alone, but by no more unless seen */
+#define WORK_MAX 5e8 /* a second of additions: the rest is listed as unexplained */
 
 /* A limit's users in one run. */
 struct total {
@@ -46,50 +44,18 @@ static bool is_above(double expected, double rate)
     return expected > rate * (1 + POLICY_SIMILAR);
 }
 
-static double sum_of(const double *rate, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += rate[i];
-    return sum;
-}
-
-static double measured_sum(const struct fit_run *run)
-{
-    double sum = 0;
-    for (size_t i = 0; i < run->count; i++)
-        sum += run->measured[i].bytes_per_s;
-    return sum;
-}
-
-static unsigned users_in(const struct fit_run *run, const unsigned char *users)
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < run->count; i++)
-        count += users[run->flow[i]];
-    return count;
-}
-
 /* ---- fair shares ---- */
-
-static double capacity_of(const struct fit_limit *limit, unsigned users)
-{
-    double capacity = INFINITY;
-    for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
-        capacity = limit->step[i].bytes_per_s;
-    return capacity;
-}
 
 /* The rates of a run's flows under the first count limits. */
 static void share(struct search *search, const struct fit_run *run, size_t count, double *ret_rate)
 {
     const struct fit *fit = search->fit;
     for (size_t l = 0; l < count; l++) {
-        struct sim_step *step = search->step[l];
-        search->limit[l] = (struct sim_limit){step, fit->limit[l].step_count};
-        for (size_t s = 0; s < fit->limit[l].step_count; s++)
-            step[s] =
-                (struct sim_step){fit->limit[l].step[s].flows, fit->limit[l].step[s].bytes_per_s};
+        const struct fit_limit *limit = &fit->limit[l];
+        search->limit[l] = (struct sim_limit){search->step[l], limit->step_count};
+        for (size_t s = 0; s < limit->step_count; s++)
+            search->step[l][s] =
+                (struct sim_step){limit->step[s].flows, limit->step[s].bytes_per_s};
     }
     for (size_t i = 0; i < run->count; i++) {
         uint16_t *use = search->use[i];
@@ -104,33 +70,40 @@ static void share(struct search *search, const struct fit_run *run, size_t count
     search->work += (double)(run->count * run->count * (count + 1));
 }
 
-/* True when the limit's users get more than its capacity by the other limits. */
-static bool binds(const struct fit_limit *limit, const struct fit_run *run)
+/* True when a flow has its measured rate, or, by totals, all of its run together have. */
+static bool is_met(const struct search *search, const struct fit_run *run, const double *rate,
+                   size_t flow)
 {
-    unsigned users = 0;
-    double sum = 0;
+    double sum = 0, measured = 0;
     for (size_t i = 0; i < run->count; i++)
-        if (limit->users[run->flow[i]]) {
-            users++;
-            sum += run->result->predicted[i];
+        if (search->by_total || i == flow) {
+            sum += rate[i];
+            measured += run->measured[i].bytes_per_s;
         }
-    return sum > capacity_of(limit, users);
+    return is_near(sum, measured);
 }
 
-/* Predicts all runs; added: the last limit, else NULL. */
-static void predict(struct search *search, const struct fit_limit *added)
+/* The same for one that is slower than predicted. */
+static bool is_slower(const struct search *search, const struct fit_run *run, size_t flow)
 {
-    struct fit *fit = search->fit;
-    for (size_t r = 0; r < fit->run_count; r++) {
-        struct fit_run *run = &fit->run[r];
-        if (added != NULL && !binds(added, run))
-            continue;
-        share(search, run, fit->limit_count, run->result->predicted);
-        run->result->is_reproduced = true;
+    double sum = 0, measured = 0;
+    for (size_t i = 0; i < run->count; i++)
+        if (search->by_total || i == flow) {
+            sum += run->result->predicted[i];
+            measured += run->measured[i].bytes_per_s;
+        }
+    return is_above(sum, measured);
+}
+
+static void predict(struct search *search)
+{
+    for (size_t r = 0; r < search->fit->run_count; r++) {
+        struct fit_run *run = &search->fit->run[r];
+        struct limits_run *result = run->result;
+        share(search, run, search->fit->limit_count, result->predicted);
+        result->is_reproduced = true;
         for (size_t i = 0; i < run->count; i++)
-            run->result->is_reproduced =
-                run->result->is_reproduced &&
-                is_near(run->result->predicted[i], run->measured[i].bytes_per_s);
+            result->is_reproduced &= is_near(result->predicted[i], run->measured[i].bytes_per_s);
     }
 }
 
@@ -139,23 +112,14 @@ static void predict(struct search *search, const struct fit_limit *added)
 /* True when the run slows one of its several users. */
 static bool slows(const struct fit *fit, const struct fit_run *run, const unsigned char *users)
 {
-    bool is_slower = false;
-    for (size_t i = 0; i < run->count && !is_slower; i++)
-        is_slower =
+    bool slower = false;
+    size_t count = 0;
+    for (size_t i = 0; i < run->count; i++) {
+        count += users[run->flow[i]];
+        slower |=
             users[run->flow[i]] && is_above(fit->alone[run->flow[i]], run->measured[i].bytes_per_s);
-    return is_slower && users_in(run, users) > 1;
-}
-
-void limits_fit_mark_slowed(const struct fit *fit, const unsigned char *users,
-                            unsigned char *ret_slowed)
-{
-    for (size_t r = 0; r < fit->run_count; r++) {
-        const struct fit_run *run = &fit->run[r];
-        for (size_t i = 0, end = slows(fit, run, users) ? run->count : 0; i < end; i++)
-            ret_slowed[run->flow[i]] |=
-                users[run->flow[i]] &&
-                is_above(fit->alone[run->flow[i]], run->measured[i].bytes_per_s);
     }
+    return slower && count > 1;
 }
 
 static size_t root_of(size_t *group, size_t flow)
@@ -165,11 +129,12 @@ static size_t root_of(size_t *group, size_t flow)
     return flow;
 }
 
-/* True when the runs that slow users connect them all. Equally wide ports are no common limit
- * while no run has used them together. */
-static bool is_connected(const struct search *search, const unsigned char *users)
+/* Users are one limit's when the runs that slow some connect them all: equally wide ports are no
+ * common limit while no run has used them together. */
+static void look_at(const struct search *search, struct fit_candidate *candidate)
 {
     const struct fit *fit = search->fit;
+    const unsigned char *users = candidate->users;
     size_t *group = search->group, parts = 0;
     for (size_t i = 0; i < fit->flow_count; i++)
         group[i] = fit->flow_count; /* in no such run */
@@ -190,65 +155,10 @@ static bool is_connected(const struct search *search, const unsigned char *users
             group[root] = first;
         }
     }
-    return parts < 2;
-}
-
-static double total_in(const struct fit_run *run, const unsigned char *users)
-{
-    double total = 0;
-    for (size_t i = 0; i < run->count; i++)
-        total += users[run->flow[i]] ? run->measured[i].bytes_per_s : 0;
-    return total;
-}
-
-static void find_least(const struct fit *fit, struct fit_candidate *candidate)
-{
-    double *least = candidate->least;
-    memset(least, 0, sizeof candidate->least);
-    for (size_t r = 0; r < fit->run_count; r++) {
-        double *top = &least[users_in(&fit->run[r], candidate->users)];
-        *top = fmax(*top, total_in(&fit->run[r], candidate->users));
-    }
-    least[0] = least[1] = INFINITY;
-    for (size_t n = 2; n <= SETS_FLOWS_MAX; n++)
-        least[n] = least[n] > 0 ? fmin(least[n], least[n - 1]) : least[n - 1];
-}
-
-static bool look_at_candidates(struct search *search)
-{
-    struct fit *fit = search->fit;
-    unsigned char *slowed = malloc(fit->flow_count + 1);
-    for (size_t c = 0; slowed != NULL && c < fit->candidate_count; c++) {
-        struct fit_candidate *candidate = &fit->candidate[c];
-        memset(slowed, 0, fit->flow_count);
-        limits_fit_mark_slowed(fit, candidate->users, slowed);
-        for (size_t i = 0; i < fit->flow_count; i++)
-            if (candidate->users[i] && !slowed[i])
-                candidate->unslowed = fmax(candidate->unslowed, fit->alone[i]);
-        find_least(fit, candidate);
-        candidate->is_one = candidate->is_one_place || is_connected(search, candidate->users);
-    }
-    free(slowed);
-    return slowed != NULL;
-}
-
-/* True when no capacity of so few users can be as low as this run shows. */
-static bool is_too_wide(const struct fit_run *run, const struct fit_candidate *candidate)
-{
-    return candidate->least[users_in(run, candidate->users)] * (1 - POLICY_SIMILAR) >
-           total_in(run, candidate->users) * (1 + POLICY_SIMILAR) * (1 + 1e-6);
-}
-
-/* True when all users of a candidate for both directions go the same way: the candidate of that
- * direction is to explain the run. */
-static bool is_one_way(const struct fit *fit, const struct fit_run *run,
-                       const struct fit_candidate *candidate)
-{
-    unsigned users = users_in(run, candidate->users),
-             there = candidate->one_way != FIT_NO_CANDIDATE
-                         ? users_in(run, fit->candidate[candidate->one_way].users)
-                         : 0;
-    return candidate->one_way != FIT_NO_CANDIDATE && (there == 0 || there == users);
+    candidate->is_one = candidate->is_one || parts < 2;
+    for (size_t i = 0; i < fit->flow_count; i++)
+        if (users[i] && group[i] == fit->flow_count)
+            candidate->unslowed = fmax(candidate->unslowed, fit->alone[i]);
 }
 
 /* ---- capacities ---- */
@@ -276,6 +186,13 @@ static void sum_up(struct search *search, const unsigned char *users)
     }
 }
 
+/* Half the 95 % interval of one more run, relative. */
+static double spread_of(double halves, double misses, size_t count)
+{
+    double half = sqrt(halves / (double)count), miss = sqrt(misses / (double)count);
+    return count > 1 ? spread_one(spread_deviation(half, 0), miss, 0, count) : spread_cell(half, 0);
+}
+
 /* True for a run of so many users that shows the capacity: one that the limit slows, unless it is
  * far below what others get, and, once a capacity is known, one that exceeds it. */
 static bool shows(const struct total *total, unsigned users, double top, double capacity)
@@ -285,21 +202,13 @@ static bool shows(const struct total *total, unsigned users, double top, double 
             total->rate > capacity);
 }
 
-/* Half the 95 % interval of one more run, relative. */
-static double spread_of(double halves, double misses, size_t count)
-{
-    double half = sqrt(halves / (double)count), miss = sqrt(misses / (double)count);
-    return count > 1 ? spread_one(spread_deviation(half, 0), miss, 0, count) : spread_cell(half, 0);
-}
-
-/* The capacity that runs with so many users show. False when none is tight. ret_worst is raised to
- * how far the farthest is off. */
+/* The capacity for so many users, the mean of the runs that show it. False when none does. */
 static bool fit_step(const struct search *search, unsigned users, struct limit_step *ret,
                      double *ret_worst)
 {
     const struct total *total = search->total, *end = total + search->total_count, *t;
     double top = 0, capacity = INFINITY, halves = 0, misses = 0;
-    size_t shown = 0, intervals = 0, before = 0;
+    size_t shown = 0, intervals = 0, before;
     for (t = total; t < end; t++)
         top = t->users == users ? fmax(top, t->rate) : top;
     do {
@@ -313,13 +222,11 @@ static bool fit_step(const struct search *search, unsigned users, struct limit_s
             }
         capacity = sum / (double)shown;
     } while (shown != before && shown > 0);
-    if (shown == 0)
-        return false;
     *ret = (struct limit_step){users, capacity, INFINITY, 0, NAN};
-    for (t = total; t < end; t++) {
+    for (t = total; t < end && shown > 0; t++) {
         if (!shows(t, users, top, capacity))
             continue;
-        double half = (t->high - t->low) / 2 / t->rate, miss = (t->rate - capacity) / t->rate;
+        double half = (t->high - t->low) / 2 / t->rate, miss = 1 - capacity / t->rate;
         bool has_interval = !isnan(half);
         halves += half * half;
         misses += miss * miss;
@@ -331,7 +238,35 @@ static bool fit_step(const struct search *search, unsigned users, struct limit_s
     ret->spread = spread_of(halves, misses, shown);
     if (shown + intervals < 2)
         ret->low = ret->high = NAN;
-    return true;
+    return shown > 0;
+}
+
+/* A table by number of users, in which capacities that differ little are one. */
+static bool fit_steps(struct search *search, struct fit_limit *limit)
+{
+    double worst = 0;
+    unsigned most = 0;
+    sum_up(search, limit->users);
+    limit->step_count = 0;
+    for (size_t t = 0; t < search->total_count; t++)
+        most = search->total[t].users > most ? search->total[t].users : most;
+    for (unsigned n = 2; n <= most && limit->step_count < LIMIT_STEPS_MAX; n++) {
+        struct limit_step *step = &limit->step[limit->step_count];
+        if (fit_step(search, n, step, &worst))
+            limit->step_count += limit->step_count == 0 ||
+                                 fabs(step->bytes_per_s / step[-1].bytes_per_s - 1) > POLICY_SAME;
+    }
+    return limit->step_count > 0 && worst <= POLICY_SIMILAR;
+}
+
+/* True when a user that no run slowed gets more alone than several may lose: it goes elsewhere. */
+static bool is_too_narrow(const struct search *search, const struct fit_limit *limit)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < limit->step_count; i++)
+        least = fmin(least, limit->step[i].bytes_per_s);
+    return limit->candidate != FIT_NO_CANDIDATE &&
+           search->fit->candidate[limit->candidate].unslowed * (1 - POLICY_SEVERAL) > least;
 }
 
 /* How many more flows of the run are as measured with the limit, the last; those that were so and
@@ -339,21 +274,13 @@ static bool fit_step(const struct search *search, unsigned users, struct limit_s
 static long gain_in(struct search *search, const struct fit_run *run, const struct fit_limit *limit,
                     bool *ret_explains)
 {
-    const struct fit *fit = search->fit;
-    double rate[SETS_FLOWS_MAX], measured = measured_sum(run);
+    double rate[SETS_FLOWS_MAX];
     long gain = 0;
     bool helps = false, is_off = false;
-    *ret_explains = false;
-    if (!binds(limit, run))
-        return 0;
-    share(search, run, fit->limit_count + 1, rate);
-    bool is_whole = is_near(sum_of(rate, run->count), measured),
-         was_whole = is_near(sum_of(run->result->predicted, run->count), measured);
+    share(search, run, search->fit->limit_count + 1, rate);
     for (size_t i = 0; i < run->count; i++) {
-        bool was = search->by_total
-                       ? was_whole
-                       : is_near(run->result->predicted[i], run->measured[i].bytes_per_s),
-             is = search->by_total ? is_whole : is_near(rate[i], run->measured[i].bytes_per_s);
+        bool was = is_met(search, run, run->result->predicted, i),
+             is = is_met(search, run, rate, i);
         gain += is && !was ? 1 : was && !is ? -2 : 0;
         helps |= is && !was;
         is_off |= limit->users[run->flow[i]] && !is;
@@ -362,53 +289,21 @@ static long gain_in(struct search *search, const struct fit_run *run, const stru
     return gain;
 }
 
-/* Fits the last limit, whose users are filled in: a table by number of users, in which capacities
- * that differ little are one. Returns how much it explains in all runs; 0 when it does not explain
- * this one, or contradicts others. */
+/* Fits the last limit, whose users are filled in. Returns how much it explains in all runs; 0 when
+ * it does not explain this one. */
 static long try_limit(struct search *search, const struct fit_run *run, struct fit_limit *limit)
 {
-    bool explains;
+    bool explains, its;
     long gain = 0;
-    double least = INFINITY, worst = 0;
-    unsigned most = 0;
-    sum_up(search, limit->users);
-    limit->step_count = 0;
-    for (size_t t = 0; t < search->total_count; t++)
-        most = search->total[t].users > most ? search->total[t].users : most;
-    for (unsigned n = 2; n <= most && limit->step_count < LIMIT_STEPS_MAX; n++) {
-        struct limit_step *step = &limit->step[limit->step_count];
-        if (!fit_step(search, n, step, &worst))
-            continue;
-        least = fmin(least, step->bytes_per_s);
-        limit->step_count +=
-            limit->step_count == 0 || fabs(step->bytes_per_s / step[-1].bytes_per_s - 1) > CHANGE;
-    }
-    if (limit->step_count == 0 || worst > POLICY_SIMILAR ||
-        (limit->candidate != FIT_NO_CANDIDATE &&
-         search->fit->candidate[limit->candidate].unslowed > least * FAR_MORE))
+    if (!fit_steps(search, limit) || is_too_narrow(search, limit))
         return 0;
     gain_in(search, run, limit, &explains);
-    for (size_t t = 0; explains && t < search->total_count; t++) {
-        bool its;
+    for (size_t t = 0; explains && t < search->total_count; t++)
         gain += gain_in(search, search->total[t].run, limit, &its);
-    }
     return gain;
 }
 
 /* ---- the search ---- */
-
-/* The interval holds the other's capacities. */
-static void widen(struct fit_limit *limit, const struct fit_limit *other)
-{
-    for (size_t i = 0; i < limit->step_count; i++) {
-        struct limit_step *step = &limit->step[i];
-        double capacity = capacity_of(other, step->flows);
-        step->low = fmin(fmin(step->low, step->bytes_per_s), capacity);
-        step->high = fmax(fmax(step->high, step->bytes_per_s), isinf(capacity) ? 0 : capacity);
-        if (!isnan(step->spread) && !isinf(capacity))
-            step->spread = fmax(step->spread, fabs(capacity / step->bytes_per_s - 1));
-    }
-}
 
 static void copy_limit(struct fit_limit *to, const struct fit_limit *from, size_t flow_count)
 {
@@ -418,21 +313,17 @@ static void copy_limit(struct fit_limit *to, const struct fit_limit *from, size_
     to->users = users;
 }
 
-static bool has_slower_user(const struct fit_run *run, const unsigned char *users)
+/* True for a candidate with a slower user in the run, unless it is a limit already. */
+static bool may_explain(const struct search *search, const struct fit_run *run, size_t candidate)
 {
-    bool has = false;
-    for (size_t i = 0; i < run->count && !has; i++)
-        has = users[run->flow[i]] &&
+    const struct fit *fit = search->fit;
+    bool may = false;
+    for (size_t i = 0; i < run->count && !may; i++)
+        may = fit->candidate[candidate].users[run->flow[i]] &&
               is_above(run->result->predicted[i], run->measured[i].bytes_per_s);
-    return has;
-}
-
-static bool is_used(const struct fit *fit, size_t candidate)
-{
-    bool used = false;
-    for (size_t i = 0; i < fit->limit_count; i++)
-        used = used || fit->limit[i].candidate == candidate;
-    return used;
+    for (size_t i = 0; i < fit->limit_count && may; i++)
+        may = fit->limit[i].candidate != candidate;
+    return may && fit->candidate[candidate].is_one;
 }
 
 /* The best limit for a run, with candidates that explain as much as its twins. Returns how much it
@@ -442,21 +333,18 @@ static long best_limit(struct search *search, const struct fit_run *run, struct 
     const struct fit *fit = search->fit;
     struct fit_limit *best = &search->best;
     long most = 0;
+    trial->twin_count = 0;
     for (size_t c = 0; c < fit->candidate_count; c++) {
-        const struct fit_candidate *candidate = &fit->candidate[c];
-        if (!candidate->is_one || !has_slower_user(run, candidate->users) || is_used(fit, c) ||
-            is_one_way(fit, run, candidate) || (!search->by_total && is_too_wide(run, candidate)))
+        if (!may_explain(search, run, c))
             continue;
-        memcpy(trial->users, candidate->users, fit->flow_count);
+        memcpy(trial->users, fit->candidate[c].users, fit->flow_count);
         trial->candidate = c;
-        trial->twin_count = 0;
         long gain = try_limit(search, run, trial);
         if (gain > most) {
             most = gain;
             copy_limit(best, trial, fit->flow_count);
         } else if (gain == most && most > 0 && best->twin_count < LIMIT_TWINS_MAX) {
             best->twin[best->twin_count++] = c;
-            widen(best, trial);
         }
     }
     if (most > 0)
@@ -465,10 +353,8 @@ static long best_limit(struct search *search, const struct fit_run *run, struct 
         return most;
     memset(trial->users, 0, fit->flow_count);
     for (size_t i = 0; i < run->count; i++)
-        trial->users[run->flow[i]] |=
-            is_above(run->result->predicted[i], run->measured[i].bytes_per_s);
+        trial->users[run->flow[i]] |= is_slower(search, run, i);
     trial->candidate = FIT_NO_CANDIDATE;
-    trial->twin_count = 0;
     return try_limit(search, run, trial);
 }
 
@@ -478,14 +364,10 @@ static const struct fit_run *next_run(const struct search *search)
     const struct fit_run *next = NULL;
     for (size_t r = 0; r < search->fit->run_count; r++) {
         const struct fit_run *run = &search->fit->run[r];
-        if (search->is_given_up[r] || (next != NULL && run->count >= next->count))
-            continue;
-        bool is_slower = search->by_total &&
-                         is_above(sum_of(run->result->predicted, run->count), measured_sum(run));
-        for (size_t i = 0; i < run->count && !search->by_total; i++)
-            is_slower =
-                is_slower || is_above(run->result->predicted[i], run->measured[i].bytes_per_s);
-        next = is_slower ? run : next;
+        bool slower = false;
+        for (size_t i = 0; i < run->count && !search->is_given_up[r]; i++)
+            slower |= is_slower(search, run, i);
+        next = slower && (next == NULL || run->count < next->count) ? run : next;
     }
     return next;
 }
@@ -495,6 +377,7 @@ static bool explain(struct search *search)
     struct fit *fit = search->fit;
     const struct fit_run *run;
     memset(search->is_given_up, 0, fit->run_count * sizeof *search->is_given_up);
+    predict(search);
     while (fit->limit_count < FIT_LIMITS_MAX && search->work < WORK_MAX &&
            (run = next_run(search)) != NULL) {
         struct fit_limit *trial = &fit->limit[fit->limit_count];
@@ -505,49 +388,21 @@ static bool explain(struct search *search)
             continue;
         }
         fit->limit_count++;
-        predict(search, search->by_total ? NULL : trial); /* totals change by earlier limits, too */
+        predict(search);
     }
     return true;
 }
 
-/* True when a run with so many users is farther off by the limits as they are than predicted. */
-static bool is_needed(struct search *search, const struct fit_limit *limit, unsigned least,
-                      unsigned most)
-{
-    const struct fit *fit = search->fit;
-    bool needed = false;
-    for (size_t r = 0; r < fit->run_count && !needed; r++) {
-        const struct fit_run *run = &fit->run[r];
-        double rate[SETS_FLOWS_MAX];
-        unsigned users = users_in(run, limit->users);
-        if (users < least || users > most)
-            continue;
-        share(search, run, fit->limit_count, rate);
-        for (size_t i = 0; i < run->count; i++)
-            needed = needed || fabs(rate[i] - run->measured[i].bytes_per_s) >
-                                   fabs(run->result->predicted[i] - run->measured[i].bytes_per_s) +
-                                       CHANGE * run->measured[i].bytes_per_s;
-    }
-    return needed;
-}
-
-/* Removes steps of tables that limits found later explain as well. */
-static void remove_spare_steps(struct search *search)
+/* Fits each limit once more beside all others: limits found later explain steps of its table. */
+static void fit_again(struct search *search)
 {
     struct fit *fit = search->fit;
     for (size_t l = 0; l < fit->limit_count; l++) {
-        struct fit_limit *limit = &fit->limit[l];
-        for (size_t s = limit->step_count; s-- > 0 && limit->step_count > 1;) {
-            struct fit_limit whole = *limit;
-            struct limit_step *step = &limit->step[s];
-            unsigned most = s + 1 < limit->step_count ? step[1].flows - 1 : SETS_FLOWS_MAX;
-            if (s > 0 && fabs(step->bytes_per_s / step[-1].bytes_per_s - 1) <= CHANGE)
-                continue;
-            memmove(step, step + 1, (limit->step_count - s - 1) * sizeof *step);
-            limit->step_count--;
-            if (is_needed(search, limit, whole.step[s].flows, most))
-                *limit = whole;
-        }
+        struct fit_limit *limit = &fit->limit[l], before = *limit;
+        limit->step_count = 0;
+        predict(search);
+        if (!fit_steps(search, limit))
+            *limit = before;
     }
 }
 
@@ -565,15 +420,13 @@ bool limits_fit(struct fit *fit)
         search->best.users = calloc(fit->flow_count + 1, 1);
         search->sim = sim_new(SETS_FLOWS_MAX, FIT_LIMITS_MAX + 1, 0);
         ok = search->is_given_up != NULL && search->total != NULL && search->group != NULL &&
-             search->best.users != NULL && search->sim != NULL && look_at_candidates(search);
+             search->best.users != NULL && search->sim != NULL;
     }
+    for (size_t c = 0; ok && c < fit->candidate_count; c++)
+        look_at(search, &fit->candidate[c]);
+    ok = ok && explain(search);
     if (ok) {
-        predict(search, NULL);
-        ok = explain(search);
-    }
-    if (ok) {
-        remove_spare_steps(search);
-        predict(search, NULL);
+        fit_again(search);
         search->by_total = true;
         ok = explain(search);
     }

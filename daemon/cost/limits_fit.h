@@ -11,8 +11,7 @@
  *
  * Shares are not always fair: an engine takes one copy after the other, a memory prefers writes.
  * Runs that this leaves unexplained, and that get less in all than predicted, are explained by
- * their totals, by candidates alone. They stay not reproduced; the limit's spread holds how far
- * the last end is off.
+ * their totals, by candidates alone. They stay not reproduced.
  */
 #pragma once
 #include "cost/limits.h"
@@ -29,13 +28,9 @@ struct fit_run {
 
 struct fit_candidate {
     unsigned char *users; /* by flow: 1 a user */
-    bool is_one_place;    /* one limit wherever its users were slower */
-    size_t one_way;       /* of both directions: the candidate of one; FIT_NO_CANDIDATE none */
-    bool is_one;          /* private: runs connect its users, or need not */
-    double unslowed;      /* private: highest rate alone of a user that no run slowed */
-    /* private: by number of users n: the highest total of a run with 2 users, with 3, ... with n;
-     * the lowest of these */
-    double least[SETS_FLOWS_MAX + 1];
+    /* one limit wherever its users were slower; else only if runs that slow users connect them */
+    bool is_one;
+    double unslowed; /* private: highest rate alone of a user that was in no run that slows some */
 };
 
 struct fit_limit {
@@ -61,7 +56,3 @@ struct fit {
 /* False when out of memory: there are no limits then. */
 bool limits_fit(struct fit *fit);
 void limits_fit_done(struct fit *fit);
-
-/* Marks the users that were slower than alone in a run with another user. */
-void limits_fit_mark_slowed(const struct fit *fit, const unsigned char *users,
-                            unsigned char *ret_slowed);

@@ -121,33 +121,6 @@ static bool is_gpu(const struct problem *p, place_id place)
     return graph_place(p->limits->graph, place)->kind == PLACE_GPU;
 }
 
-/* True when both use one part, or no part is known of both, or they are the same. */
-static bool meet(const struct limits_pair *a, const struct limits_pair *b)
-{
-    bool found = a == b || (a->sure_count == 0 && b->sure_count == 0);
-    for (size_t i = 0; i < a->sure_count && !found; i++)
-        found = limits_pair_has(b, b->sure_count, a->use[i]);
-    return found;
-}
-
-/* A limit of all transfers of a GPU covers those that a run slowed, and those that share a part
- * with one: it says nothing of another link. */
-static bool keep_covered(const struct problem *p, unsigned char *users)
-{
-    unsigned char *slowed = calloc(p->fit.flow_count + 1, 1);
-    if (slowed == NULL)
-        return false;
-    limits_fit_mark_slowed(&p->fit, users, slowed);
-    for (size_t f = 0; f < p->fit.flow_count; f++) {
-        bool covered = false;
-        for (size_t i = 0; i < p->fit.flow_count && users[f] && !covered; i++)
-            covered = slowed[i] && meet(pair_of(p, f), pair_of(p, i));
-        users[f] = covered;
-    }
-    free(slowed);
-    return true;
-}
-
 /* True when several users got no more in some run than one of them alone: they go through one
  * port. That a memory carries just as much would be chance. */
 static bool is_narrow(const struct problem *p, const unsigned char *users)
@@ -179,26 +152,19 @@ static bool is_candidate(const struct problem *p, const struct limit_role *role,
         peers += users[i] && is_gpu(p, p->flow[i]->from) && is_gpu(p, p->flow[i]->to);
     }
     switch (role->part) {
-    case LIMIT_LINK: /* others are told by memories and ports */
+    case LIMIT_LINK: /* memories and ports stand for others */
         return count > 1 &&
                graph_place(graph, role->place)->kind == graph_place(graph, role->other)->kind;
     case LIMIT_GPU_PORT: /* before the memory behind it, with the same users, only if narrow */
         return count > 1 && is_narrow(p, users);
-    case LIMIT_HIVE: /* transfers with the host are told by GPUs, memories and ports */
+    case LIMIT_HIVE: /* of transfers with the host GPUs, memories and ports */
     case LIMIT_HOST_LINK:
         return count > 1 && peers > 0;
-    case LIMIT_SWITCH_PORT: /* the GPU tells it */
+    case LIMIT_SWITCH_PORT: /* the GPU stands for it */
         return false;
     default:
         return count > 1;
     }
-}
-
-/* One limit wherever its users were slower. */
-static bool is_one_place(const struct problem *p, const struct limit_role *role)
-{
-    return role->part == LIMIT_GPU || role->part == LIMIT_HOST_LINK || role->part == LIMIT_HIVE ||
-           (role->part == LIMIT_LINK && !is_gpu(p, role->place));
 }
 
 static bool list_candidates(struct problem *p)
@@ -214,27 +180,17 @@ static bool list_candidates(struct problem *p)
         for (size_t u = 0; u < pair->part_count; u++)
             p->users[pair->use[u] * flows + i] = 1;
     }
-    for (size_t i = 0; i < parts; i++) {
+    for (size_t i = 0; i < parts && p->limits->item[i].source != LIMIT_RUNS; i++) {
         const struct limit_role *role = &p->limits->item[i].role;
         unsigned char *users = p->users + i * flows;
-        if (p->limits->item[i].source == LIMIT_RUNS)
-            break;
-        if (role->part == LIMIT_GPU && !keep_covered(p, users))
-            return false;
         if (!is_candidate(p, role, users))
             continue;
-        struct fit_candidate *candidate = &p->fit.candidate[count];
-        *candidate = (struct fit_candidate){.users = users, .one_way = FIT_NO_CANDIDATE};
-        bool is_place = is_one_place(p, role);
-        for (size_t c = 0; c < count && is_place && role->direction == LIMIT_BOTH; c++) {
-            struct limit_role out = *role;
-            out.direction = LIMIT_OUT;
-            if (limits_same_role(&p->limits->item[p->item[c]].role, &out))
-                candidate->one_way = c;
-        }
-        candidate->is_one_place =
-            is_place && (role->direction != LIMIT_BOTH || candidate->one_way != FIT_NO_CANDIDATE);
-        p->item[count++] = (uint16_t)i;
+        p->item[count] = (uint16_t)i;
+        p->fit.candidate[count++] = (struct fit_candidate){
+            .users = users,
+            .is_one = role->part == LIMIT_GPU || role->part == LIMIT_HOST_LINK ||
+                      role->part == LIMIT_HIVE ||
+                      (role->part == LIMIT_LINK && !is_gpu(p, role->place))};
     }
     p->fit.candidate_count = count;
     return true;
@@ -248,13 +204,10 @@ static void add_to_pairs(const struct limits *limits, size_t index, uint16_t par
     const struct limit *limit = &limits->item[index];
     for (size_t i = 0; i < limits->slot_count * limits->slot_count; i++) {
         struct limits_pair *pair = &limits->pair[i];
-        bool is_user = limit->has_role && limits_pair_has(pair, pair->part_count, part),
-             covered = is_user && limit->role.part != LIMIT_GPU;
-        for (size_t u = 0; u < limit->user_count && is_user != covered; u++)
-            covered = meet(pair, limits_pair(limits, limit->user[u].from, limit->user[u].to));
-        for (size_t u = 0; u < limit->user_count && !limit->has_role && !covered; u++)
-            covered = pair == limits_pair(limits, limit->user[u].from, limit->user[u].to);
-        if (covered && pair->use_count < LIMITS_USES_MAX)
+        bool uses = limit->has_role && limits_pair_has(pair, pair->part_count, part);
+        for (size_t u = 0; u < limit->user_count && !limit->has_role && !uses; u++)
+            uses = pair == limits_pair(limits, limit->user[u].from, limit->user[u].to);
+        if (uses && pair->use_count < LIMITS_USES_MAX)
             pair->use[pair->use_count++] = (uint16_t)index;
     }
 }

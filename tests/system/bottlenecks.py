@@ -13,8 +13,7 @@ from tap import run_tests  # noqa: E402
 MIB, GIB = 1 << 20, 1 << 30
 NAMES = [node.name for node in sorted(NODES.iterdir()) if node.is_dir() and not node.name.startswith("broken")]
 # By what is behind the place: of which kinds it is.
-OF_A_PLACE = {"memory": {"numa"}, "memory:read": {"numa"}, "memory:write": {"numa"}, "host-port": {"module"}, "host-link": {"gpu"}, "hive": {"gpu"}, "pcie-port": {"gpu"}, "gpu-port": {"numa"}, "port": {"gpu", "switch", "package"}, "out": {"gpu", "switch", "package"},
-              "in": {"gpu", "switch", "package"}, "through": {"switch"}}
+OF_A_PLACE = {"memory": {"numa"}, "memory:read": {"numa"}, "memory:write": {"numa"}, "host-port": {"module"}, "host-link": {"gpu"}, "hive": {"gpu"}, "pcie-port": {"gpu"}, "gpu-port": {"numa"}, "port": {"gpu"}, "out": {"gpu"}, "in": {"gpu"}}
 OF_A_PLACE.update({f"{port}:{way}": OF_A_PLACE[port] for port in ("host-port", "gpu-port", "host-link", "hive", "pcie-port") for way in ("out", "in")})
 
 
@@ -101,7 +100,7 @@ def every_bottleneck_can_be_looked_up():
 def the_schema_and_the_manual_name_them_all():
     schema = (NODES.parent.parent / "schema/io.berth.Placement.varlink").read_text()
     advice = (NODES.parent.parent / "docs/ADVICE.md").read_text()
-    for part in ("memory", "host-port", "gpu-port", "pcie-port", "host-link", "hive", "port", "through", "link", "both"):
+    for part in ("memory", "host-port", "gpu-port", "pcie-port", "host-link", "hive", "port", "link", "both"):
         assert ":" + part in schema and ":" + part in advice, part
 
 

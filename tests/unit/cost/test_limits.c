@@ -245,9 +245,7 @@ static void shares_that_are_met_by_chance_explain_nothing(void **state)
     size_t flow[][2] = {{0}, {1}, {2}, {0, 1}};
     const double rate[][2] = {{37.3e9}, {37.6e9}, {50.5e9}, {26.3e9, 23.5e9}};
     unsigned char link[] = {1, 1, 0}, place[] = {1, 1, 1};
-    struct fit_candidate candidate[] = {
-        {.users = link, .one_way = FIT_NO_CANDIDATE},
-        {.users = place, .is_one_place = true, .one_way = FIT_NO_CANDIDATE}};
+    struct fit_candidate candidate[] = {{.users = link}, {.users = place, .is_one = true}};
     struct set_flow measured[4][2];
     struct limits_run result[4] = {{.predicted = NULL}};
     struct fit_run run[4];

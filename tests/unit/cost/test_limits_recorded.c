@@ -77,8 +77,9 @@ static void recorded_four_h200(void **state)
         assert_float_equal(memory->step[i].bytes_per_s, steps[i].rate, GB);
     }
     assert_true(written->user_count == 4 && read->user_count == 4);
-    assert_true(written->step_count == 2 && read->step_count == 2);
+    assert_true(written->step_count == 3 && read->step_count == 2);
     assert_float_equal(written->step[1].bytes_per_s, 134.6 * GB, GB);
+    assert_float_equal(written->step[2].bytes_per_s, 136.2 * GB, GB);
     assert_float_equal(read->step[0].bytes_per_s, 147 * GB, GB);
     for (int gpu = 0; gpu < 4; gpu++) {
         char name[32];
