@@ -13,8 +13,9 @@
 #define NONE      UINT16_MAX
 #define PATHS_MAX 16
 
-/* Transfers by their path. */
-enum { BY_LINKS = 1, OVER_HOST = 2, WITH_HOST = 4, ANY = 7 };
+/* Transfers by their path: between GPUs over their links, over the host, or, without stated rates,
+ * over it as far as is known; with the host. */
+enum { BY_LINKS = 1, OVER_HOST = 2, UNSTATED = 4, WITH_HOST = 8, THROUGH_PORTS = 14, ANY = 15 };
 
 /* Parts by the places that they belong to; links are on paths. */
 static const struct {
@@ -23,16 +24,16 @@ static const struct {
     bool is_of_one; /* else several places share it */
 } table[LIMIT_PARTS] = {
     [LIMIT_LINK] = {":link", 0, false},
-    [LIMIT_HOST_LINK] = {":host-link", OVER_HOST | WITH_HOST, true},
+    [LIMIT_HOST_LINK] = {":host-link", THROUGH_PORTS, true},
     [LIMIT_HOST_PORT] = {":host-port", OVER_HOST | WITH_HOST, false},
-    [LIMIT_PCIE_PORT] = {":pcie-port", OVER_HOST | WITH_HOST, false},
-    [LIMIT_PCIE_PORT2] = {":pcie-port2", OVER_HOST | WITH_HOST, false},
-    [LIMIT_PCIE_PORT3] = {":pcie-port3", OVER_HOST | WITH_HOST, false},
+    [LIMIT_PCIE_PORT] = {":pcie-port", THROUGH_PORTS, false},
+    [LIMIT_PCIE_PORT2] = {":pcie-port2", THROUGH_PORTS, false},
+    [LIMIT_PCIE_PORT3] = {":pcie-port3", THROUGH_PORTS, false},
     [LIMIT_SWITCH_PORT] = {":switch-port", 0, true},
     [LIMIT_MEMORY] = {":memory", ANY, true},
     [LIMIT_GPU] = {NULL, ANY, true}, /* "gpu3:in", "gpu3:port" */
-    [LIMIT_GPU_PORT] = {":gpu-port", OVER_HOST | WITH_HOST, false},
-    [LIMIT_HIVE] = {":hive", OVER_HOST | WITH_HOST, false},
+    [LIMIT_GPU_PORT] = {":gpu-port", THROUGH_PORTS, false},
+    [LIMIT_HIVE] = {":hive", THROUGH_PORTS, false},
 };
 
 struct builder {
@@ -564,7 +565,10 @@ static void fill_pair(const struct builder *b, place_id from, place_id to)
         use_path(b, &path, pair);
     if (pair->over_host && !found)
         use_crossing(b, from, to, pair);
-    unsigned by = !are_peers ? WITH_HOST : pair->over_host ? OVER_HOST : BY_LINKS;
+    unsigned by = !are_peers         ? WITH_HOST
+                  : !pair->over_host ? BY_LINKS
+                  : found            ? OVER_HOST
+                                     : UNSTATED;
     const struct link *links = graph->links;
     bool out = !found || links[path.step[0].link].kind == LINK_PCIE,
          in = !found || links[path.step[path.step_count - 1].link].kind == LINK_PCIE;
