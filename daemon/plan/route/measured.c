@@ -63,8 +63,7 @@ static enum metric run_metric(unsigned kind)
 }
 
 /* Groups hops by kind. Returns the number of groups. */
-static size_t group_hops(struct route_option *option,
-                         struct measured_group *ret)
+static size_t group_hops(struct route_option *option, struct measured_group *ret)
 {
     size_t groups = 0;
     for (size_t p = 0; p < option->part_count; p++) {

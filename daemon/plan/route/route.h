@@ -62,7 +62,8 @@ struct route_option {
     struct route_part part[ROUTE_PARTS_MAX];
     size_t part_count;
     enum source source; /* of the hop of which least is known */
-    /* one run has its transfers of each kind, or they would keep up taking turns, or there is one */
+    /* one run has its transfers of each kind, or they would keep up taking turns, or there is one
+     */
     bool is_together;
     bool knows_both;  /* both directions at once were measured of each hop, or are not asked for */
     bool knows_size;  /* such a size was measured; else starting it counts as nothing */

@@ -34,8 +34,8 @@ static size_t leader(const struct sizes *sizes, double bytes)
     double time_ns[ROUTE_OPTIONS_MAX], least_ns = INFINITY, reference_ns = INFINITY;
     size_t best = 0;
     for (size_t i = 0; i < answer->count; i++) {
-        time_ns[i] = answer->option[i].may_lead_at_all ? price_time_ns(&sizes->price[i], bytes)
-                                                       : INFINITY;
+        time_ns[i] =
+            answer->option[i].may_lead_at_all ? price_time_ns(&sizes->price[i], bytes) : INFINITY;
         if (&answer->option[i] == sizes->reference)
             reference_ns = time_ns[i];
     }
