@@ -111,7 +111,7 @@ static bool is_open(struct exact *exact, size_t berth)
     }
     int order = plan_search_work_compare(&least, &work->result.cost);
     bool is_open = order < 0 || (order == 0 && !exact->is_final);
-    if (!is_open && least.over <= work->result.cost.over)
+    if (!is_open && least.over <= work->result.cost.over && least.lack <= work->result.cost.lack)
         exact->left_ns = fmin(exact->left_ns, bound_ns);
     return is_open;
 }
@@ -119,11 +119,8 @@ static bool is_open(struct exact *exact, size_t berth)
 /* Whether the time is proven, or there were as many looks or prices as there may be. */
 static bool is_enough(const struct exact *exact)
 {
-    const struct search_result *result = &exact->work->result;
     return exact->looks_left == 0 || exact->prices_left == 0 ||
-           (exact->is_for_time && result->cost.over == 0 &&
-            result->cost.time_ns <=
-                result->bound_ns * (1 + fmax(exact->work->problem->same, SEARCH_SAME)));
+           (exact->is_for_time && plan_search_work_is_least(exact->work));
 }
 
 static void look(struct exact *exact, size_t berth)

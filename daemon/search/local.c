@@ -16,7 +16,8 @@
 #define COLD        1e-5
 #define SUM_WEIGHT  1e-4 /* beside the powers, so that equals are told apart */
 #define FAR_WEIGHT  1e-7
-#define OVER_WEIGHT 1e200 /* a task without room is worse than any time */
+#define LACK_WEIGHT 1e100 /* what has no time, and a task without room, are worse than any time */
+#define OVER_WEIGHT 1e200
 
 static uint64_t next(uint64_t *random)
 {
@@ -77,7 +78,8 @@ static double weight_of(const struct search_work *work, const uint16_t *slot)
     for (size_t r = 0; r < problem->resources; r++)
         power += sixth(all.load[r] * scale);
     return power + SUM_WEIGHT * all.cost.sum_ns * scale +
-           FAR_WEIGHT * (all.cost.apart + all.cost.far) + OVER_WEIGHT * (double)all.cost.over;
+           FAR_WEIGHT * (all.cost.apart + all.cost.far) + LACK_WEIGHT * all.cost.lack +
+           OVER_WEIGHT * (double)all.cost.over;
 }
 
 /* From the choice in now, where the best found is left; other and best have room for one. */

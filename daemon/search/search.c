@@ -40,10 +40,7 @@ static bool run(struct search_work *work)
         !plan_search_local(work, STARTS, (size_t)touches,
                            (size_t)fmin(LOCAL_UNITS / unit + FIRST_PRICES, LOCAL_MAX)))
         return false;
-    result->is_proven =
-        is_covered ||
-        (result->cost.over == 0 &&
-         result->cost.time_ns <= result->bound_ns * (1 + fmax(problem->same, SEARCH_SAME)));
+    result->is_proven = is_covered || plan_search_work_is_least(work);
     return true;
 }
 
@@ -70,9 +67,9 @@ bool plan_search_settle(const struct search_problem *problem, double same, uint1
         plan_search_work_order(&work, work.best);
         struct search_cost in_order = plan_search_work_cost(&work, work.best);
         double most = 1 + fmax(same, SEARCH_SAME);
-        if (in_order.over <= best->over && in_order.time_ns <= best->time_ns * most &&
-            in_order.apart <= best->apart && in_order.sum_ns <= best->sum_ns * most &&
-            in_order.far <= best->far) {
+        if (in_order.over <= best->over && in_order.lack <= best->lack &&
+            in_order.time_ns <= best->time_ns * most && in_order.apart <= best->apart &&
+            in_order.sum_ns <= best->sum_ns * most && in_order.far <= best->far) {
             memcpy(slot, work.best, work.berths * sizeof *slot);
             result->settled = best->time_ns > 0 ? fmax(in_order.time_ns / best->time_ns - 1, 0) : 0;
             result->cost = in_order;

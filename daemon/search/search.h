@@ -33,6 +33,7 @@
 
 struct search_cost {
     size_t over; /* tasks beyond the room of their unit */
+    double lack; /* of flows that have no time */
     double time_ns;
     double apart; /* between the slots of each task */
     double sum_ns;
@@ -48,6 +49,7 @@ struct search_use {
 /* A flow of one kind between two slots. */
 struct search_arc {
     double alone_ns;
+    double lack;             /* 0 unless nothing says its time, which is 0 then */
     double launch_ns;        /* for each flow that its task begins before it */
     uint32_t use, use_count; /* a range of the problem's uses */
 };
@@ -79,7 +81,7 @@ struct search_problem {
     const double *meet;     /* by slot and slot: of two flows without to; NULL nothing */
     const uint16_t *unit;   /* by slot of a task's first berth, or SEARCH_ANYWHERE */
     const uint16_t *most;   /* by unit: tasks with room there; NULL: room for all */
-    /* fills time_ns, at least the bound, and sum_ns; the rest is added */
+    /* fills time_ns and lack, at least their bounds, and sum_ns; the rest is added */
     struct search_cost (*price)(void *context, const uint16_t *slot);
     void *context;
 };

@@ -20,7 +20,8 @@ bool plan_search_work_init(struct search_work *work, const struct search_problem
     *work = (struct search_work){.problem = problem, .berths = berths};
     work->fullest = (berths + problem->slots - 1) / problem->slots;
     work->full = berths - (work->fullest - 1) * problem->slots;
-    work->result.cost = (struct search_cost){SIZE_MAX, INFINITY, INFINITY, INFINITY, INFINITY};
+    work->result.cost =
+        (struct search_cost){SIZE_MAX, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
     work->flow = calloc(problem->flow_count + 1, sizeof *work->flow);
     work->first = calloc(berths + 2, sizeof *work->first);
     work->outside = calloc(berths + 1, sizeof *work->outside);
@@ -107,6 +108,7 @@ void plan_search_work_put(const struct search_work *work, const uint16_t *slot, 
         double alone_ns = arc->alone_ns + flow->turn * arc->launch_ns;
         most = alone_ns > most ? alone_ns : most;
         partial->cost.sum_ns += alone_ns;
+        partial->cost.lack += arc->lack;
         for (const struct search_use *use = &problem->use[arc->use], *end = use + arc->use_count;
              use < end; use++) {
             double load = partial->load[use->resource] += use->ns;
@@ -147,9 +149,17 @@ static int compare(double a, double b)
     return a < b ? -1 : 1;
 }
 
+bool plan_search_work_is_least(const struct search_work *work)
+{
+    const struct search_result *result = &work->result;
+    return result->cost.over == 0 && result->cost.lack == 0 &&
+           result->cost.time_ns <= result->bound_ns * (1 + fmax(work->problem->same, SEARCH_SAME));
+}
+
 int plan_search_work_compare(const struct search_cost *a, const struct search_cost *b)
 {
     int order = (a->over > b->over) - (a->over < b->over);
+    order = order != 0 ? order : compare(a->lack, b->lack);
     order = order != 0 ? order : compare(a->time_ns, b->time_ns);
     order = order != 0 ? order : compare(a->apart, b->apart);
     order = order != 0 ? order : compare(a->sum_ns, b->sum_ns);
@@ -168,6 +178,7 @@ struct search_cost plan_search_work_cost(struct search_work *work, const uint16_
 {
     struct search_cost cost = plan_search_work_bound(work, slot).cost,
                        priced = work->problem->price(work->problem->context, slot);
+    cost.lack = priced.lack;
     cost.time_ns = priced.time_ns;
     cost.sum_ns = priced.sum_ns;
     work->result.priced++;

@@ -43,6 +43,9 @@ const struct search_arc *plan_search_work_arc(const struct search_problem *probl
 /* Returns the least that a flow takes alone, wherever it is. */
 double plan_search_work_least(const struct search_problem *problem, const struct search_flow *flow);
 
+/* Returns true when the best takes as little time as its bound, or no more than is the same. */
+bool plan_search_work_is_least(const struct search_work *work);
+
 /* Less than 0: a is better. */
 int plan_search_work_compare(const struct search_cost *a, const struct search_cost *b);
 

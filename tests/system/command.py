@@ -162,7 +162,7 @@ def a_recorded_node_is_drawn_and_planned_for():
         assert berth("--node", NODE, "bind", "-n", 3, "--flows", file)[0] == 65
         assert "No such file" in berth("--node", NODE, "bind", "-n", 3, "--flows", folder + "/none")[2]
     status, out, _ = berth("--node", NODE, "bind", "-n", 2, "--ranks", "4-5", "--world", 8, "--pattern", "ring", "--bytes", "64M")
-    assert status == 0 and "by nic" in out and "host-port:in slows the last transfer, though no other goes through it" in " ".join(out.split()), out
+    assert status == 0 and "by nic" in out and "limited by" in out and "host-port:in" in out, out
     quad = HERE.parent / "nodes/gh200-quad"
     assert berth("--node", quad, "bind", "-n", 4, "--format", "env", "-t", 2)[:2] == (0, "export CUDA_VISIBLE_DEVICES='2'\nexport CUDA_DEVICE_ORDER='PCI_BUS_ID'\n")
     status, out, _ = berth("--node", quad, "bind", "-n", 1, "--gpus", 2, "--format", "env")
@@ -280,13 +280,11 @@ def bind_says_what_can_be_checked():
     assert "3 transfers get 397 GB/s together, 390 GB/s alone" in said("h200x4", "-n", 4, "--pattern", "alltoall", "--bytes", "256M")
     # What starting costs is another pair's number, also where that pair is of the plan.
     out = said("h200x4", "-n", 4, "--pattern", "ring", "--bytes", "4K")
-    assert "7.33 µs of that is for starting it" in out and "the number of gpu1 to gpu2 (evidence) counts for others too" in out, out
-    # Transfers of one task that differ: the order in which they are begun counts, and is said.
+    assert "7.33 µs of that is for starting it" in out, out
+    # Several transfers of one task: the order in which they are begun is said.
     differ = ["--flow", "2:0:5734", "--flow", "1:0:4096", "--flow", "0:2:11744051", "--flow", "0:1:2048"]
-    order = "a task is taken to start its transfers in the order of the tasks that they are for, lowest first"
-    assert order + ", then those with the host: the other way round an iteration takes" in said("h200x4", "-n", 3, *differ) and order not in said("h200x4", "-n", 3, "--pattern", "alltoall", "--bytes", "4K")
-    # As many bytes, to the host and to a gpu, which starts them in another time: by the other order the step takes less or more, too.
-    assert order in said("h200x4", "-n", 2, "--flow", "0:1:64K", "--host-bytes", "64K") and order not in said("h200x4", "-n", 4, "--pattern", "ring", "--bytes", "64K")
+    order = "a task begins with its transfer to the next task (t+1), then to t+2, and so on round"
+    assert order in said("h200x4", "-n", 3, *differ) and order not in said("h200x4", "-n", 4, "--pattern", "ring", "--bytes", "64K")
     # What is proven of lower bounds is called that; one of which no more is known is not as long as a whole price, nor so many times as long.
     assert "Proven of lower bounds: no other assignment is predicted to be better." in said("mi250x", "-n", 4, "--gpus", "0,1,6,7", "--pattern", "ring", "--bytes", "1K")
     out = said("h200x4-hand", "-n", 3, "--flow", "1:2:64K")

@@ -40,9 +40,8 @@ static const char *end_of(const struct explained *explained, uint16_t index)
 static void explain_last(const struct explained *explained, const struct bind_choice *choice,
                          enum reason_code code, struct reasons *reasons)
 {
-    const struct bind_price *price = explained->price;
     const struct load_part *last = &choice->part[choice->last];
-    if (price->flow_count == 0 || last->transfer == NULL)
+    if (last->transfer == NULL)
         return;
     const char *from = name_of(explained, last->transfer->from),
                *to = name_of(explained, last->transfer->to),
@@ -52,11 +51,6 @@ static void explain_last(const struct explained *explained, const struct bind_ch
     if (last->waits_ns + last->starts_ns > MUCH * last->time.time_ns)
         reasons_add(reasons, REASON_LAST_STARTS, NO_SUBJECTS,
                     NUMBERS(last->starts_ns, last->waits_ns));
-    size_t queue = 0;
-    for (size_t f = 0; f < price->flow_count; f++)
-        queue += choice->part[f].transfer == last->transfer && choice->load[f].bytes > 0;
-    if (queue > 1)
-        reasons_add(reasons, REASON_LAST_QUEUED, SUBJECTS(from, to), NUMBERS((double)queue));
     if (last->seen != NULL)
         reasons_add(reasons, REASON_LAST_MEASURED_TOGETHER, NO_SUBJECTS,
                     NUMBERS((double)last->seen->flow_count));
@@ -137,7 +131,7 @@ static void explain_proof(const struct explained *explained)
     const struct bind_choice *ours = &traffic->ours;
     struct bind_answer *answer = explained->answer;
     bool is_unknown = explain_unmeasured(explained),
-         is_open = ours->compared_ns > ours->time.time_ns * (1 + POLICY_IN_ORDER);
+         is_open = explained->price->assumed_ns > POLICY_IN_ORDER * ours->time.time_ns;
     double bound_ns = ours->is_nearest && traffic->bound_ns > 0 ? traffic->bound_ns : (double)NAN,
            above = ours->compared_ns / bound_ns - 1;
     answer->is_proven = traffic->found.is_proven && !is_open && !is_unknown &&
@@ -156,31 +150,6 @@ static void explain_proof(const struct explained *explained)
                     NUMBERS(traffic->found.settled));
 }
 
-/* Names the next best of the choices that were priced. */
-static enum berth_code explain_next(const struct explained *explained, struct berth_err *err)
-{
-    struct bind_price *price = explained->price;
-    size_t berths = price->request.tasks * price->request.each, count = 0;
-    const char *name[REASON_SUBJECTS_MAX] = {NULL};
-    struct bind_choice next;
-    bool ok = plan_bind_choice_init(&next, price);
-    for (size_t b = 0; ok && b < berths; b++) {
-        next.slot[b] = explained->traffic->next[b];
-        next.memory[b / price->request.each] =
-            price->request.memory[next.slot[b - b % price->request.each]];
-        if (count < REASON_SUBJECTS_MAX)
-            name[count++] = name_of(explained, price->request.gpu[next.slot[b]]);
-    }
-    if (ok)
-        plan_bind_price_of(price, &next);
-    if (ok && next.unpriced <= explained->traffic->ours.unpriced &&
-        next.compared_ns > explained->traffic->ours.compared_ns * (1 + POLICY_SAME))
-        reasons_add(&explained->answer->reasons, REASON_OTHER_GPUS,
-                    (struct reason_subjects){count, name}, NUMBERS(next.time.time_ns));
-    plan_bind_choice_done(&next);
-    return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for other gpus");
-}
-
 /* ---- evidence, and what is not known ---- */
 
 /* Cites the first numbers that the flow that ends last rests on. */
@@ -196,28 +165,6 @@ static enum berth_code cite(const struct explained *explained, const struct bind
         ok = evidence_add_same(&explained->answer->evidence, 0, &found, i);
     evidence_done(&found);
     return ok ? code : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
-}
-
-/* Names the pair whose number decides for another one, as nothing known tells them apart. */
-static void explain_stand_in(const struct explained *explained)
-{
-    const struct bind_choice *ours = &explained->traffic->ours;
-    const struct load_part *last = &ours->part[ours->last];
-    if (last->transfer == NULL)
-        return;
-    const struct value *decides[] = {last->shared != NULL ? last->shared->value : NULL,
-                                     last->transfer->value, last->transfer->call};
-    for (size_t i = 0; i < sizeof decides / sizeof *decides; i++) {
-        const struct value *value = decides[i];
-        if (value == NULL ||
-            (value->from == last->transfer->from && value->to == last->transfer->to) ||
-            (value->from == last->transfer->to && value->to == last->transfer->from))
-            continue;
-        reasons_add(&explained->answer->reasons, REASON_EVIDENCE_STANDS_IN,
-                    SUBJECTS(name_of(explained, value->from), name_of(explained, value->to)),
-                    NO_NUMBERS);
-        return;
-    }
 }
 
 /* Warns of the cause why nothing predicts a transfer. */
@@ -318,7 +265,7 @@ static enum berth_code explain_choice(const struct explained *explained, bool is
         reasons_add(&answer->reasons, REASON_GPUS_WITH_CORES, NO_SUBJECTS,
                     NUMBERS((double)traffic->roomy_cores));
     take_collective(explained);
-    return code == BERTH_OK && traffic->next != NULL ? explain_next(explained, err) : code;
+    return code;
 }
 
 /* Numbers and warnings of ours, then of GPUs in order. */
@@ -338,7 +285,6 @@ static enum berth_code explain_numbers(const struct explained *explained, bool i
         code = cite(explained, &traffic->ours, WHY_OURS, err);
     if (code != BERTH_OK)
         return code;
-    explain_stand_in(explained);
     if (!is_worse)
         return BERTH_OK;
     code = cite(explained, &traffic->order, WHY_ORDER, err);

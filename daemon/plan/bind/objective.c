@@ -75,11 +75,9 @@ static bool make_arc(struct bind_objective *objective, const struct bind_price *
         for (size_t i = 0; i < count && is_moving && memories == 1 && ok; i++)
             ok = add_use(objective, (struct search_use){used[i], kind->bytes});
     }
-    if (isinf(arc.alone_ns)) { /* such times add up */
-        size_t all = plan_load_resource_count(price->table);
-        arc.alone_ns = plan_bind_price_lack_ns(price, kind, from, to);
-        arc.launch_ns = 0;
-        ok = add_use(objective, (struct search_use){(uint16_t)all, arc.alone_ns});
+    if (isinf(arc.alone_ns)) {
+        arc.alone_ns = arc.launch_ns = 0;
+        arc.lack = plan_bind_price_lack(price, kind, from, to);
     }
     arc.use_count = (uint32_t)objective->use_count - arc.use;
     *ret = arc;
@@ -161,7 +159,7 @@ enum berth_code plan_bind_objective_search(struct bind_price *price,
         .arc = objective.arc,
         .use = objective.use,
         .same = POLICY_SAME,
-        .resources = plan_load_resource_count(price->table) + 1,
+        .resources = plan_load_resource_count(price->table),
         .start_ns = objective.start_ns,
         .far = choice->far,
         .apart = request->apart,
@@ -171,15 +169,8 @@ enum berth_code plan_bind_objective_search(struct bind_price *price,
         .price = plan_bind_price_search,
         .context = price,
     };
-    ok = ok && plan_search(&problem, ret_slot, ret);
-    if (ok) {
-        double lacks_ns = plan_bind_price_lacks_ns(price, ret_slot),
-               share = fmax(ret->cost.time_ns - lacks_ns, 0) / fmax(ret->cost.time_ns, 1e-3);
-        ok = plan_search_settle(&problem, POLICY_IN_ORDER * share, ret_slot, ret);
-        ret->settled /= fmax(share, 1e-9);
-        if (lacks_ns > 0)
-            ret->bound_ns = ret->is_proven ? ret->bound_ns - lacks_ns : (double)NAN;
-    }
+    ok = ok && plan_search(&problem, ret_slot, ret) &&
+         plan_search_settle(&problem, POLICY_IN_ORDER, ret_slot, ret);
     plan_bind_objective_done(&objective);
     if (!ok)
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");

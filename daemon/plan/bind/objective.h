@@ -18,7 +18,7 @@ struct bind_objective {
     struct search_arc *arc;
     struct search_use *use;
     size_t use_count, use_room;
-    double *start_ns; /* by resource: those of the table, and that of flows without a price */
+    double *start_ns; /* by resource */
 };
 
 /* Fills arcs and resources; plan_bind_objective_done in any case. False when out of memory. */

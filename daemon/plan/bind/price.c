@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/policy.h"
-
-#define LACK 4   /* times all that is known: of a flow that nothing predicts */
-#define OWN  100 /* of such distances: what the GPUs of one task count beside those of peers */
+/* Distances between the GPUs of one task beside those of peers, where nothing predicts a flow. */
+#define OWN 100
 
 static bool is_host(const struct bind_kind *kind)
 {
@@ -53,8 +51,7 @@ static bool find_places(struct bind_price *price)
     price->place = calloc(most + 1, sizeof *price->place);
     price->memory = calloc(request->gpu_count + 1, sizeof *price->memory);
     price->nic = calloc(request->gpu_count + 1, sizeof *price->nic);
-    price->next = calloc(2 * request->tasks * request->each + 1, sizeof *price->next);
-    if (price->place == NULL || price->memory == NULL || price->nic == NULL || price->next == NULL)
+    if (price->place == NULL || price->memory == NULL || price->nic == NULL)
         return false;
     memcpy(price->place, request->gpu, request->gpu_count * sizeof *request->gpu);
     price->place_count = request->gpu_count;
@@ -154,14 +151,13 @@ bool plan_bind_price_knows(const struct bind_price *price, const struct load_flo
              plan_load_known(price->table, flow->from, flow->to) != LOAD_NOTHING));
 }
 
-double plan_bind_price_lack_ns(const struct bind_price *price, const struct bind_kind *kind,
-                               size_t from, size_t to)
+double plan_bind_price_lack(const struct bind_price *price, const struct bind_kind *kind,
+                            size_t from, size_t to)
 {
-    double far = kind->end == END_GPU
-                     ? kind->bytes / price->most_bytes *
-                           price->request.apart[from * price->request.gpu_count + to]
-                     : 0;
-    return price->lack_ns * (1 + far);
+    return kind->end != END_GPU
+               ? 1
+               : 1 + kind->bytes / price->most_bytes *
+                         price->request.apart[from * price->request.gpu_count + to];
 }
 
 /* By task, then by the task that it is for. */
@@ -197,14 +193,13 @@ static void find_order(struct bind_price *price)
 }
 
 /* Finds the least start-up that is known of a kind, on every pair that such a flow may be between;
- * of several GPUs of a task any may be the first, next to which its memory is. Returns the most
- * that one takes alone. */
-static double find_start(const struct bind_price *price, struct bind_kind *kind)
+ * of several GPUs of a task any may be the first, next to which its memory is. */
+static void find_start(struct bind_price *price, struct bind_kind *kind)
 {
     size_t n = price->request.gpu_count;
     bool is_pair = kind->end == END_GPU || (is_host(kind) && price->request.each > 1);
     struct load_start least = {INFINITY, INFINITY}, start;
-    double most_ns = 0;
+    bool is_assumed = false;
     for (size_t a = 0; a < n; a++)
         for (size_t b = 0; b < n; b++) {
             struct load_flow flow =
@@ -212,28 +207,15 @@ static double find_start(const struct bind_price *price, struct bind_kind *kind)
             if ((!is_pair && a != b) || flow.from == flow.to ||
                 !plan_bind_price_knows(price, &flow))
                 continue;
-            most_ns =
-                fmax(most_ns, plan_load_alone_ns(price->table, flow.from, flow.to, flow.bytes));
-            if (!plan_load_start(price->table, flow.from, flow.to, flow.bytes, &start))
+            if (!plan_load_start(price->table, flow.from, flow.to, flow.bytes, &start)) {
+                is_assumed = true;
                 continue;
+            }
             least.start_ns = fmin(least.start_ns, start.start_ns);
             least.launch_ns = fmin(least.launch_ns, start.launch_ns);
         }
     kind->start = isinf(least.start_ns) ? (struct load_start){0, 0} : least;
-    return most_ns;
-}
-
-static void find_starts(struct bind_price *price)
-{
-    price->lack_ns = 1;
-    for (size_t k = 0; k < price->kind_count; k++) {
-        double most_ns = find_start(price, &price->kind[k]);
-        for (size_t f = 0; f < price->flow_count; f++)
-            if (price->flow[f].kind == k) {
-                price->start[f] = price->kind[k].start;
-                price->lack_ns += LACK * most_ns;
-            }
-    }
+    price->assumed_ns = fmax(price->assumed_ns, is_assumed ? kind->start.start_ns : 0);
 }
 
 enum berth_code plan_bind_price_new(const struct snapshot *snap,
@@ -243,15 +225,17 @@ enum berth_code plan_bind_price_new(const struct snapshot *snap,
     struct bind_price *price = calloc(1, sizeof *price);
     enum berth_code code = BERTH_OK;
     if (price != NULL)
-        *price = (struct bind_price){
-            .snap = snap, .request = *request, .best_ns = INFINITY, .next_ns = INFINITY};
+        *price = (struct bind_price){.snap = snap, .request = *request};
     bool ok = price != NULL && find_places(price) && find_flows(price);
     if (ok)
         code =
             plan_load_new(snap, price->place, price->place_count, request->by, &price->table, err);
     if (ok && code == BERTH_OK) {
         find_order(price);
-        find_starts(price);
+        for (size_t k = 0; k < price->kind_count; k++)
+            find_start(price, &price->kind[k]);
+        for (size_t f = 0; f < price->flow_count; f++)
+            price->start[f] = price->kind[price->flow[f].kind].start;
         price->scratch = plan_load_scratch_new(price->table, price->flow_count);
         ok = price->scratch != NULL;
     }
@@ -278,7 +262,6 @@ void plan_bind_price_free(struct bind_price *price)
     free(price->order);
     free(price->load);
     free(price->start);
-    free(price->next);
     free(price);
 }
 
@@ -295,7 +278,7 @@ bool plan_bind_price_has(const struct bind_price *price, enum bind_end end)
 struct loaded {
     size_t unpriced, moving;
     struct load_flow one; /* that nothing predicts */
-    double lack_ns;
+    double lack;
 };
 
 /* Flows between tasks on one GPU are not launched. */
@@ -332,39 +315,15 @@ static struct loaded load(const struct bind_price *price, const uint16_t *slot,
         }
         if (loaded.unpriced++ == 0)
             loaded.one = load[f];
-        loaded.lack_ns += plan_bind_price_lack_ns(price, kind, from, to);
+        loaded.lack += plan_bind_price_lack(price, kind, from, to);
         load[f] = (struct load_flow){.bytes = 0};
     }
     take_turns(price, load);
     for (size_t b = 0; b < price->request.tasks * each && loaded.unpriced > 0; b++)
         for (size_t own = b - b % each; own < b; own++)
-            loaded.lack_ns += OWN * price->lack_ns *
-                              price->request.apart[slot[own] * price->request.gpu_count + slot[b]];
+            loaded.lack +=
+                OWN * price->request.apart[slot[own] * price->request.gpu_count + slot[b]];
     return loaded;
-}
-
-double plan_bind_price_lacks_ns(const struct bind_price *price, const uint16_t *slot)
-{
-    return load(price, slot, NULL, price->load).lack_ns;
-}
-
-/* Keeps the best choice, and the next best that takes longer. */
-static void note(struct bind_price *price, const uint16_t *slot, double time_ns)
-{
-    size_t berths = price->request.tasks * price->request.each, size = berths * sizeof *slot;
-    uint16_t *best = price->next + berths;
-    price->priced++;
-    if (time_ns < price->best_ns) {
-        if (price->best_ns < price->next_ns && price->best_ns > time_ns * (1 + POLICY_SAME)) {
-            price->next_ns = price->best_ns;
-            memcpy(price->next, best, size);
-        }
-        price->best_ns = time_ns;
-        memcpy(best, slot, size);
-    } else if (time_ns < price->next_ns && time_ns > price->best_ns * (1 + POLICY_SAME)) {
-        price->next_ns = time_ns;
-        memcpy(price->next, slot, size);
-    }
 }
 
 struct search_cost plan_bind_price_search(void *context, const uint16_t *slot)
@@ -373,9 +332,8 @@ struct search_cost plan_bind_price_search(void *context, const uint16_t *slot)
     struct loaded loaded = load(price, slot, NULL, price->load);
     struct load_time time = plan_load_time_from(price->table, price->load, price->flow_count,
                                                 price->start, price->scratch);
-    note(price, slot, time.step_ns + loaded.lack_ns);
-    return (struct search_cost){.time_ns = time.step_ns + loaded.lack_ns,
-                                .sum_ns = time.sum_ns + loaded.lack_ns};
+    return (struct search_cost){
+        .lack = loaded.lack, .time_ns = time.step_ns, .sum_ns = time.sum_ns};
 }
 
 bool plan_bind_choice_init(struct bind_choice *choice, const struct bind_price *price)
@@ -421,7 +379,7 @@ static void doubt(const struct bind_price *price, struct bind_choice *choice)
         time->source = estimate_worse(time->source, SOURCE_SIMILAR_PAIR);
     if (choice->unpriced > 0 || choice->unstarted > 0)
         time->source = SOURCE_LOWER_BOUND;
-    if (time->source >= SOURCE_NOMINAL) {
+    if (choice->rates >= SOURCE_NOMINAL || time->source == SOURCE_LOWER_BOUND) {
         time->low_ns = time->time_ns;
         time->high_ns = NAN;
     }

@@ -58,13 +58,9 @@ struct bind_price {
     size_t kind_count;
     bool is_rounded;          /* some flows count as of a kind with fewer bytes */
     struct load_start *start; /* by flow: of its kind */
-    double lack_ns, most_bytes;
-    struct load_flow *load; /* of the choice loaded last */
-    /* of all choices that a search priced: how many, and the best that takes longer than the best
-     * of them by POLICY_SAME; INFINITY there is none */
-    size_t priced;
-    double best_ns, next_ns;
-    uint16_t *next; /* by berth; behind it the best */
+    double assumed_ns;        /* the most that is such of a pair of which no start-up is known */
+    double most_bytes;        /* of a flow */
+    struct load_flow *load;   /* of the choice loaded last */
 };
 
 /* The arrays and the snapshot outlive it. INVALID_PARAMETER when there are too many places,
@@ -84,13 +80,10 @@ struct load_flow plan_bind_price_flow(const struct bind_price *price, const stru
 /* Returns true when something predicts it. */
 bool plan_bind_price_knows(const struct bind_price *price, const struct load_flow *flow);
 
-/* Returns what stands for the time of a flow between two GPUs that nothing predicts: more than all
- * others take, and more with the distance. */
-double plan_bind_price_lack_ns(const struct bind_price *price, const struct bind_kind *kind,
-                               size_t from, size_t to);
-
-/* Returns the sum of what stands for such flows of a choice. */
-double plan_bind_price_lacks_ns(const struct bind_price *price, const uint16_t *slot);
+/* Returns what a flow between two GPUs that nothing predicts counts: 1, and more with the distance.
+ */
+double plan_bind_price_lack(const struct bind_price *price, const struct bind_kind *kind,
+                            size_t from, size_t to);
 
 /* Prices a choice for a search, with the memory next to its GPUs (context: the price). */
 struct search_cost plan_bind_price_search(void *context, const uint16_t *slot);

@@ -280,25 +280,11 @@ static void keep_order(struct bind_traffic *traffic)
     traffic->found.settled = 0;
 }
 
-/* Keeps the next best choice that the search has seen. */
-static bool keep_next(const struct work *work)
-{
-    const struct bind_price *price = work->traffic->price;
-    size_t berths = work->tasks * work->each;
-    if (isinf(price->next_ns))
-        return true;
-    work->traffic->next = calloc(berths, sizeof *price->next);
-    if (work->traffic->next != NULL)
-        memcpy(work->traffic->next, price->next, berths * sizeof *price->next);
-    return work->traffic->next != NULL;
-}
-
 static enum berth_code weigh(struct work *work, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
     int64_t cores = 0;
-    enum berth_code code =
-        keep_next(work) ? price_really(work, &traffic->ours, &cores, err) : no_memory(err);
+    enum berth_code code = price_really(work, &traffic->ours, &cores, err);
     traffic->by = work->request->by;
     traffic->bound_ns = traffic->found.bound_ns;
     if (code == BERTH_OK && !isnan(traffic->ours.time.time_ns) && !traffic->ours.is_nearest)
@@ -386,6 +372,5 @@ void plan_bind_traffic_done(struct bind_traffic *traffic)
     free(traffic->task_numa);
     free(traffic->memory);
     free(traffic->nic);
-    free(traffic->next);
     *traffic = (struct bind_traffic){0};
 }

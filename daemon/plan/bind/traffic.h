@@ -23,7 +23,6 @@ struct bind_traffic {
     /* cores of a task, where gpus without so many for all their tasks were left aside; 0: none */
     int64_t roomy_cores;
     struct search_result found;
-    uint16_t *next; /* by berth: of the choices priced the next best; NULL none takes longer */
     /* by how gpus copy (enum load_by): the chosen ones; NAN unknown, or not looked for */
     struct estimate how[3];
     double bound_ns; /* no choice takes less; NAN unknown */

@@ -60,7 +60,7 @@ static double certain_ns(const struct priced *priced, const uint16_t *slot)
 {
     const struct bind_price *price = priced->price;
     const struct bind_objective *objective = &priced->objective;
-    size_t n = price->request.gpu_count, resources = plan_load_resource_count(price->table) + 1;
+    size_t n = price->request.gpu_count, resources = plan_load_resource_count(price->table);
     double *load_ns = calloc(resources + 1, sizeof *load_ns), most_ns = 0;
     assert_non_null(load_ns);
     for (size_t r = 0; r < resources; r++)
@@ -80,8 +80,9 @@ static double certain_ns(const struct priced *priced, const uint16_t *slot)
 
 static double price_ns(struct bind_price *price, const uint16_t *slot)
 {
-    assert_true(plan_bind_price_lacks_ns(price, slot) == 0);
-    return plan_bind_price_search(price, slot).time_ns;
+    struct search_cost cost = plan_bind_price_search(price, slot);
+    assert_true(cost.lack == 0);
+    return cost.time_ns;
 }
 
 static void shuffle(uint16_t *slot, size_t gpus, uint64_t *seed)
