@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 
 #include "base/log.h"
+#include "measure/probe_names.h"
+#include "measure/probe_sets.h"
 
 #define OUTPUT_MAX (256u << 20) /* all ordered pairs of 288 cores take 100 MB */
 
@@ -335,13 +337,13 @@ static bool name_arguments(struct sched_probe *probe)
                                                    : strdup(metrics)) == NULL)
         return false;
     if (probe->request.places != NULL)
-        probe->places = is_gpu ? gpu_use_translate(probe->graph, probe->request.places)
+        probe->places = is_gpu ? probe_names_translate(probe->graph, probe->request.places)
                                : strdup(probe->request.places);
     if (probe->out.count > 0)
         probe->without = is_gpu ? gpu_use_names(&probe->out, probe->graph)
                                 : sched_left_out_memory(&probe->out, probe->graph);
     if (has_sets)
-        probe->sets = gpu_use_sets(probe->graph, programs_vendor(program, probe->graph));
+        probe->sets = probe_sets(probe->graph, programs_vendor(program, probe->graph));
     return (probe->places != NULL || probe->request.places == NULL) &&
            (probe->without != NULL || probe->out.count == 0) && (probe->sets != NULL || !has_sets);
 }

@@ -4,7 +4,7 @@
 
 #include "cost/path_inference.h"
 #include "discover/discover.h"
-#include "measure/gpu_use.h"
+#include "measure/probe_sets.h"
 
 #define GB     1e9
 #define ENGINE (37.5 * GB) /* what a copy engine gets over one link of 50 GB/s */
@@ -157,7 +157,7 @@ static void the_probe_is_asked_in_its_names(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    char *text = gpu_use_sets(f.found.graph, "amd"), *none = gpu_use_sets(f.found.graph, "nvidia"),
+    char *text = probe_sets(f.found.graph, "amd"), *none = probe_sets(f.found.graph, "nvidia"),
          name[300];
     assert_true(text != NULL && none != NULL);
     snprintf(name, sizeof name, "%s>%s+%s>%s", graph_place(f.found.graph, gpu(&f, 0))->pci,

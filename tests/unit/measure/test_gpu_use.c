@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "measure/gpu_use.h"
+#include "measure/probe_names.h"
+#include "measure/probe_sets.h"
 
 /* gpu0 and gpu1 are a module; gpu2 and gpu3 two slices of one device; gpu4 has no address. */
 static struct graph *five_gpus(void)
@@ -88,7 +90,7 @@ static void places_get_the_probes_names(void **state)
 {
     (void)state;
     struct graph *graph = five_gpus();
-    char *places = gpu_use_translate(graph, "gpu2,module0,numa0,gpu4,elsewhere");
+    char *places = probe_names_translate(graph, "gpu2,module0,numa0,gpu4,elsewhere");
     assert_string_equal(places, "GPU-2,0000:c1:00.0,0000:c6:00.0,numa0,GPU-4,elsewhere");
     free(places);
     graph_unref(graph);
@@ -116,13 +118,13 @@ static void the_probe_gets_no_more_sets_than_it_takes(void **state)
             }
         }
         assert_int_equal(graph_finish(graph, &err), BERTH_OK);
-        char *sets = gpu_use_sets(graph, NULL);
+        char *sets = probe_sets(graph, NULL);
         assert_non_null(sets);
         size_t count = 1;
         for (const char *c = sets; *c != '\0'; c++)
             count += *c == ',';
-        assert_true(is_long ? count > 32 && count < GPU_USE_SETS_MAX : count == GPU_USE_SETS_MAX);
-        assert_true(strlen(sets) < GPU_USE_SETS_BYTES + 2048);
+        assert_true(is_long ? count > 32 && count < PROBE_SETS_MAX : count == PROBE_SETS_MAX);
+        assert_true(strlen(sets) < PROBE_SETS_BYTES + 2048);
         free(sets);
         graph_unref(graph);
     }
