@@ -391,3 +391,23 @@ enum berth_code plan_bind_allocate(const struct snapshot *snap, const struct bin
     free(work.is_taken);
     return code;
 }
+
+enum berth_code plan_bind_allocate_memory(const struct snapshot *snap,
+                                          const struct bind_cores *cores,
+                                          const struct core_request *request, const place_id *gpus,
+                                          place_id *ret_memory, int64_t *ret_cores,
+                                          struct berth_err *err)
+{
+    struct bind_answer answer = {.task = calloc(request->tasks, sizeof *answer.task)};
+    if (answer.task == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for tasks");
+    for (size_t t = 0; t < request->tasks; t++)
+        answer.task[t].gpus = gpus + t * request->gpus_per_task;
+    enum berth_code code = plan_bind_allocate(snap, cores, request, &answer, err);
+    for (size_t t = 0; t < request->tasks; t++)
+        ret_memory[t] = answer.task[t].memory;
+    *ret_cores = answer.cores_per_task;
+    free(answer.task);
+    evidence_done(&answer.evidence);
+    return code;
+}

@@ -29,5 +29,12 @@ enum berth_code plan_bind_allocate(const struct snapshot *snap, const struct bin
                                    const struct core_request *request, struct bind_answer *answer,
                                    struct berth_err *err);
 
+/* Finds the memory, by task, and the number of cores that tasks with these GPUs get. NO_MEMORY. */
+enum berth_code plan_bind_allocate_memory(const struct snapshot *snap,
+                                          const struct bind_cores *cores,
+                                          const struct core_request *request, const place_id *gpus,
+                                          place_id *ret_memory, int64_t *ret_cores,
+                                          struct berth_err *err);
+
 /* "task 3" */
 const char *plan_bind_task_name(size_t task, char name[32]);

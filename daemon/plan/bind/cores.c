@@ -228,3 +228,23 @@ enum berth_code plan_bind_cores_numas(const struct snapshot *snap, const struct 
     free(near);
     return has_memory ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for distances");
 }
+
+void plan_bind_cores_room(const struct bind_cores *cores, const place_id *numa, size_t gpus,
+                          int64_t cores_per_task, struct bind_room *ret)
+{
+    for (size_t g = 0; g < gpus; g++) {
+        size_t group = 0, first = 0;
+        while (group < cores->group_count && cores->group[group].numa != numa[g])
+            group++;
+        ret->unit[g] = SEARCH_ANYWHERE;
+        if (numa[g] == PLACE_NONE || group == cores->group_count)
+            continue;
+        enum core_level level = plan_bind_cores_in(cores, group, LEVEL_NUMA) < cores_per_task
+                                    ? LEVEL_PACKAGE
+                                    : LEVEL_NUMA;
+        while (cores->group[first].unit[level] != cores->group[group].unit[level])
+            first++;
+        ret->unit[g] = (uint16_t)first;
+        ret->most[first] = (uint16_t)(plan_bind_cores_in(cores, group, level) / cores_per_task);
+    }
+}

@@ -10,6 +10,7 @@
 #include "cost/evidence.h"
 #include "node/graph.h"
 #include "node/snapshot.h"
+#include "search/search.h"
 
 enum core_level { LEVEL_L3, LEVEL_NUMA, LEVEL_PACKAGE, LEVEL_MACHINE, LEVELS };
 
@@ -64,3 +65,14 @@ void plan_bind_cores_far(const struct snapshot *snap, const struct bind_cores *c
 enum berth_code plan_bind_cores_numas(const struct snapshot *snap, const struct bind_cores *cores,
                                       const place_id *gpus, size_t count, place_id *ret,
                                       struct berth_err *err);
+
+/* Where tasks on GPUs have their cores: a NUMA node, or its package where one task has more cores
+ * than the node. A unit is the index of its first group of cores. */
+struct bind_room {
+    uint16_t unit[SEARCH_SLOTS_MAX]; /* by gpu, as of struct search_problem */
+    uint16_t most[CPUSET_MAX];       /* by unit: tasks with room there */
+};
+
+/* For tasks of so many cores, at least 1. numa: by gpu, whose cores a task on it has. */
+void plan_bind_cores_room(const struct bind_cores *cores, const place_id *numa, size_t gpus,
+                          int64_t cores_per_task, struct bind_room *ret);

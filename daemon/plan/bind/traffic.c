@@ -7,11 +7,11 @@
 #include "cost/endpoints.h"
 #include "cost/policy.h"
 #include "node/locality.h"
+#include "plan/bind/core_allocator.h"
 #include "plan/bind/distance.h"
 #include "plan/bind/memory.h"
 #include "plan/bind/nics.h"
 #include "plan/bind/objective.h"
-#include "plan/bind/room.h"
 
 #define NOT_NEXT 100 /* how far a gpu without cores next to it is, beyond any distance */
 /* the same of one whose links to switches are down: what is known of it may be from before */
@@ -158,20 +158,41 @@ static void find_collective(const struct work *work, struct bind_choice *choice,
     *ret = plan_bind_collective(work->snap, gpu, work->tasks, request->traffic->reduced);
 }
 
-/* Prices a choice with the memory that tasks get once cores are handed out: with many a task not
- * all of them have the nearest. */
+/* Finds the memory that tasks get once cores are handed out: with many a task not all of them have
+ * the nearest. */
+static enum berth_code find_really(const struct work *work, struct bind_choice *choice,
+                                   int64_t *ret_cores, struct berth_err *err)
+{
+    size_t tasks = work->tasks, berths = tasks * work->each;
+    place_id *gpus = calloc(berths + tasks + 1, sizeof *gpus);
+    if (gpus == NULL)
+        return no_memory(err);
+    for (size_t b = 0; b < berths; b++) {
+        gpus[b] = work->gpus->gpu[choice->slot[b]];
+        gpus[berths + b / work->each] =
+            work->traffic->numa[choice->slot[b / work->each * work->each]];
+    }
+    const struct core_request request = {.tasks = tasks,
+                                         .gpus_per_task = work->each,
+                                         .cores_per_task = work->request->cores_per_task,
+                                         .numa = gpus + berths,
+                                         .allowed = work->request->allowed};
+    enum berth_code code = plan_bind_allocate_memory(work->snap, work->cores, &request, gpus,
+                                                     choice->memory, ret_cores, err);
+    free(gpus);
+    return code;
+}
+
+/* Prices a choice with the memory that its tasks get. */
 static enum berth_code price_really(const struct work *work, struct bind_choice *choice,
                                     int64_t *ret_cores, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
-    struct bind_room_choice given = {work->gpus, traffic->numa, choice->slot, work->tasks,
-                                     work->each};
     enum berth_code code = BERTH_OK;
     for (size_t t = 0; t < work->tasks; t++)
         choice->memory[t] = traffic->memory[choice->slot[t * work->each]];
     if (work->has_traffic && plan_bind_price_has(traffic->price, END_TO_HOST))
-        code = plan_bind_room_memory(work->snap, work->request, work->cores, &given, choice->memory,
-                                     ret_cores, err);
+        code = find_really(work, choice, ret_cores, err);
     plan_bind_price_of(traffic->price, choice);
     return code;
 }
@@ -197,13 +218,12 @@ static bool is_less(const struct bind_choice *a, const struct bind_choice *b, do
 static enum berth_code find_roomy(struct work *work, int64_t cores, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
-    struct bind_room room = {.unit = NULL};
+    struct bind_room room;
     struct bind_choice roomy;
     struct search_result found;
     enum berth_code code =
-        plan_bind_choice_init(&roomy, traffic->price)
-            ? plan_bind_room_find(work->cores, traffic->numa, work->gpus->count, cores, &room, err)
-            : no_memory(err);
+        plan_bind_choice_init(&roomy, traffic->price) ? BERTH_OK : no_memory(err);
+    plan_bind_cores_room(work->cores, traffic->numa, work->gpus->count, cores, &room);
     if (code == BERTH_OK)
         code = search(work, &room, &roomy, &found, err);
     if (code == BERTH_OK)
@@ -216,7 +236,6 @@ static enum berth_code find_roomy(struct work *work, int64_t cores, struct berth
         traffic->roomy_cores = cores;
     }
     plan_bind_choice_done(&roomy);
-    plan_bind_room_done(&room);
     return code;
 }
 
