@@ -1,8 +1,6 @@
 #include "plan/route/explain.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "cost/doubt.h"
 #include "cost/endpoints.h"
@@ -162,49 +160,22 @@ static enum berth_code warn_of_overlap(struct route_work *work, struct berth_err
                 NUMBERS(engine->alone.bytes_per_s, kernel.bytes_per_s));
     kernel.call = NULL; /* only the rate is told */
     enum berth_code code = transfer_cite(&kernel, evidence, first->why, err);
-    if (code == BERTH_OK && !evidence_add(evidence, first->why, engine->alone.value))
-        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
     first->why_count = evidence->count - first->why;
     return code;
 }
 
 /* ---- reasons ---- */
 
-/* "copy engine + copy engine via gpu4". */
-static void name_option(const struct route_work *work, const struct route_option *option,
-                        char name[REASON_SUBJECT_SIZE])
-{
-    int used = 0;
-    for (size_t p = 0; p < option->part_count && used < REASON_SUBJECT_SIZE; p++) {
-        const struct route_part *part = &option->part[p];
-        used += snprintf(name + used, REASON_SUBJECT_SIZE - (size_t)used, "%s%s",
-                         p > 0 ? " + " : by_name(part->hop[0].by),
-                         p > 0 && part->hop_count == 1 ? "direct" : "");
-        for (size_t i = 1; i < part->hop_count && used < REASON_SUBJECT_SIZE; i++)
-            used += snprintf(name + used, REASON_SUBJECT_SIZE - (size_t)used, "%s%s",
-                             i > 1    ? ", "
-                             : p == 0 ? " via "
-                                      : "via ",
-                             name_of(work, part->hop[i].from));
-    }
-}
-
-static const struct transfer *slowest_hop(const struct route_part *part)
-{
-    const struct transfer *slowest = &part->hop[0];
-    for (size_t i = 1; i < part->hop_count; i++)
-        if (part->hop[i].bytes_per_s < slowest->bytes_per_s)
-            slowest = &part->hop[i];
-    return slowest;
-}
-
+/* The slowest hop of each part of the first option. */
 static void tell_first(const struct route_work *work)
 {
     const struct route_option *first = &work->answer->option[0];
-    struct reasons *reasons = &work->answer->reasons;
     for (size_t p = 0; p < first->part_count; p++) {
-        const struct transfer *hop = slowest_hop(&first->part[p]);
-        reasons_add(reasons, REASON_HOP_RATE,
+        const struct transfer *hop = &first->part[p].hop[0];
+        for (size_t i = 1; i < first->part[p].hop_count; i++)
+            hop = first->part[p].hop[i].bytes_per_s < hop->bytes_per_s ? &first->part[p].hop[i]
+                                                                       : hop;
+        reasons_add(&work->answer->reasons, REASON_HOP_RATE,
                     SUBJECTS(name_of(work, hop->from), name_of(work, hop->to), by_name(hop->by),
                              rate_source(hop)),
                     NUMBERS(hop->bytes_per_s));
@@ -235,24 +206,21 @@ static void tell_driver_path(const struct route_work *work)
                     (struct reason_subjects){count, name}, NO_NUMBERS);
 }
 
-/* Options that would be faster. */
+/* The fastest of the options that are faster and do not lead, for each reason. */
 static void tell_faster(const struct route_work *work)
 {
     const struct route_answer *answer = work->answer;
-    const struct route_option *first = &answer->option[0];
+    double least_ns[2] = {answer->option[0].predicted.time_ns, answer->option[0].predicted.time_ns};
+    const enum reason_code code[2] = {REASON_GAINS_LITTLE, REASON_NOT_MEASURED_TOGETHER};
     for (size_t i = 1; i < answer->count; i++) {
         const struct route_option *option = &answer->option[i];
-        char name[REASON_SUBJECT_SIZE];
-        name_option(work, option, name);
-        if (!(option->predicted.time_ns < first->predicted.time_ns))
-            continue;
-        if (option->source == SOURCE_MEASURED && option->is_together && option->knows_size)
-            reasons_add(&work->answer->reasons, REASON_GAINS_LITTLE, SUBJECTS(name),
-                        NUMBERS(option->predicted.time_ns));
-        else
-            reasons_add(&work->answer->reasons, REASON_NOT_MEASURED_TOGETHER, SUBJECTS(name),
-                        NUMBERS(option->predicted.time_ns));
+        bool is_evident =
+            option->source == SOURCE_MEASURED && option->is_together && option->knows_size;
+        least_ns[!is_evident] = fmin(least_ns[!is_evident], option->predicted.time_ns);
     }
+    for (int k = 0; k < 2; k++)
+        if (least_ns[k] < answer->option[0].predicted.time_ns)
+            reasons_add(&work->answer->reasons, code[k], NO_SUBJECTS, NUMBERS(least_ns[k]));
 }
 
 enum berth_code explain_answer(struct route_work *work, struct berth_err *err)
