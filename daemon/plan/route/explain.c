@@ -173,8 +173,8 @@ static void tell_first(const struct route_work *work)
     for (size_t p = 0; p < first->part_count; p++) {
         const struct transfer *hop = &first->part[p].hop[0];
         for (size_t i = 1; i < first->part[p].hop_count; i++)
-            hop = first->part[p].hop[i].bytes_per_s < hop->bytes_per_s ? &first->part[p].hop[i]
-                                                                       : hop;
+            hop =
+                first->part[p].hop[i].bytes_per_s < hop->bytes_per_s ? &first->part[p].hop[i] : hop;
         reasons_add(&work->answer->reasons, REASON_HOP_RATE,
                     SUBJECTS(name_of(work, hop->from), name_of(work, hop->to), by_name(hop->by),
                              rate_source(hop)),

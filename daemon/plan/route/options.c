@@ -32,8 +32,8 @@ static void add(struct search *search, const struct path *const *path, size_t co
 {
     double rate = 0, bytes = search->work->bytes;
     for (size_t i = 0; i < count; i++) {
-        rate += path[i]->pipe.rate;
-        bytes += path[i]->pipe.rate * path[i]->time_ns / 1e9 - search->work->bytes;
+        rate += path[i]->rate;
+        bytes += path[i]->rate * path[i]->time_ns / 1e9 - search->work->bytes;
     }
     size_t at = search->count;
     if (at == LOOKED && bytes / rate * 1e9 >= search->item[--at].about_ns)
@@ -57,15 +57,15 @@ static bool is_enough(const struct route_option *option, double bytes)
     return true;
 }
 
-/* Prices a new option, which takes so long at least. False: it takes longer than the fastest that
- * may lead, and the fastest. */
-static bool price(struct search *search, double least_ns, double lead_ns, double any_ns,
+/* Prices a new option beside the fastest that may lead, and the fastest; it takes about so long.
+ * False: it is none of them. */
+static bool price(struct search *search, double about_ns, double lead_ns, double any_ns,
                   struct route_option *option)
 {
     const struct route_work *work = search->work;
     measured_find(work, option);
     bool may_lead = order_has_evidence(work, search->reference, option);
-    if (least_ns >= (may_lead ? fmax(lead_ns, any_ns) : any_ns))
+    if (about_ns >= (may_lead ? fmax(lead_ns, any_ns) : any_ns))
         return false;
     search->simulated++;
     if (!price_option(work, may_lead, fmax(lead_ns, any_ns), option)) {
@@ -73,20 +73,7 @@ static bool price(struct search *search, double least_ns, double lead_ns, double
         return false;
     }
     order_judge(work, search->reference, option);
-    return true;
-}
-
-static bool try(struct search *search, const struct candidate *candidate, double lead_ns,
-                double any_ns, struct route_option *ret)
-{
-    double bytes = search->work->bytes;
-    const struct price_pipe *pipe[ROUTE_PARTS_MAX];
-    for (size_t p = 0; p < candidate->count; p++)
-        pipe[p] = &candidate->path[p]->pipe;
-    double alone_ns = price_alone_ns(pipe, candidate->count, bytes);
-    return alone_ns < fmax(lead_ns, any_ns) &&
-           paths_option(search->work, candidate->path, candidate->count, ret) &&
-           price(search, alone_ns, lead_ns, any_ns, ret) && is_enough(ret, bytes);
+    return is_enough(option, work->bytes);
 }
 
 /* Keeps the fastest candidate that may lead, and the fastest, if they take less than limit_ns. */
@@ -98,7 +85,10 @@ static void keep_best(struct search *search, double limit_ns)
     search->simulated = 0;
     for (size_t i = 0;
          i < search->count && search->simulated < SIMULATED && search->code == BERTH_OK; i++) {
-        if (!try(search, &search->item[i], best_ns[0], best_ns[1], &option))
+        const struct candidate *its = &search->item[i];
+        if (its->about_ns >= fmax(best_ns[0], best_ns[1]) ||
+            !paths_option(search->work, its->path, its->count, &option) ||
+            !price(search, its->about_ns, best_ns[0], best_ns[1], &option))
             continue;
         for (int k = option.may_lead ? 0 : 1; k < 2; k++)
             if (option.predicted.time_ns < best_ns[k]) {

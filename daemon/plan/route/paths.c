@@ -36,13 +36,6 @@ struct list {
     bool is_short; /* of memory */
 };
 
-static void finish(const struct route_work *work, struct path *path)
-{
-    const struct price_pipe *pipe = &path->pipe;
-    price_pipe(&path->part, path->kind == PATH_DIRECT, &path->pipe);
-    path->time_ns = price_alone_ns(&pipe, 1, work->bytes);
-}
-
 /* Through count memories. */
 static void add_path(const struct route_work *work, enum path_kind kind, enum mechanism by,
                      const place_id *via, size_t count, struct list *list)
@@ -72,7 +65,7 @@ static void add_path(const struct route_work *work, enum path_kind kind, enum me
     int64_t room = count > 0 ? graph_place(work->graph, via[0])->capacity_bytes : -1;
     if (path->part.in_one_piece && room >= 0 && room < work->request.bytes)
         return;
-    finish(work, path);
+    path->time_ns = price_path(&path->part, kind == PATH_DIRECT, work->bytes, &path->rate);
     list->count++;
 }
 
@@ -123,7 +116,7 @@ static void add_direct(struct route_work *work, int last, struct list *list)
     for (int by = is_known ? MECHANISM_KERNEL : MECHANISM_COPY_ENGINE; by <= last && !has_kernel;
          by++)
         add_path(work, PATH_DIRECT, (enum mechanism)by, NULL, 0, list);
-    if (list->count == 2 && list->item[1].pipe.rate <= list->item[0].pipe.rate &&
+    if (list->count == 2 && list->item[1].rate <= list->item[0].rate &&
         matrix_is_guess(work->matrix, from, to, MECHANISM_KERNEL))
         list->count = 1;
     /* gpus of two vendors have no direct path */
@@ -137,8 +130,8 @@ static int by_hops(const void *a, const void *b)
     const struct path *x = a, *y = b;
     if (x->part.hop_count != y->part.hop_count)
         return x->part.hop_count < y->part.hop_count ? -1 : 1;
-    if (x->pipe.rate != y->pipe.rate)
-        return x->pipe.rate > y->pipe.rate ? -1 : 1;
+    if (x->rate != y->rate)
+        return x->rate > y->rate ? -1 : 1;
     for (size_t i = 0; i < x->part.hop_count; i++)
         if (x->part.hop[i].to != y->part.hop[i].to)
             return x->part.hop[i].to < y->part.hop[i].to ? -1 : 1;
@@ -156,8 +149,6 @@ bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count)
         add_through(work, (enum mechanism)by, &list);
     if (list.count > 0)
         qsort(list.item, list.count, sizeof *list.item, by_hops);
-    for (size_t i = 0; i < list.count; i++) /* they have moved */
-        list.item[i].pipe.part = &list.item[i].part;
     *ret = list.item;
     *ret_count = list.count;
     if (list.is_short)

@@ -15,8 +15,7 @@ struct path {
     enum path_kind kind;
     enum mechanism by;
     struct route_part part; /* alone */
-    struct price_pipe pipe; /* of part */
-    double time_ns;         /* of the bytes of the request, alone */
+    double rate, time_ns;   /* alone: of very many bytes; of those of the request */
 };
 
 /* Lists all paths: the shortest first, of these the widest. The caller frees them. False when out

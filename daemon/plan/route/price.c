@@ -7,7 +7,7 @@
 
 /* Newton's method: times are nearly straight lines over bytes. Parts end together to a thousandth
  * of the time. */
-#define STEPS  8
+#define ROUNDS 9
 #define ENOUGH 0.001
 
 _Static_assert(PRICE_FLOWS_MAX <= STEP_FLOWS_MAX, "no room for one option");
@@ -58,7 +58,7 @@ static double launch_ns(const struct route_part *part, size_t i)
     return isnan(hop->t0_queue_ns) ? 0 : (i == 0 ? 1 : 2) * hop->t0_queue_ns;
 }
 
-void price_pipe(const struct route_part *part, bool is_direct, struct price_pipe *pipe)
+static void make_pipe(const struct route_part *part, bool is_direct, struct price_pipe *pipe)
 {
     const struct transfer *last = &part->hop[part->hop_count - 1];
     pipe->part = part;
@@ -100,18 +100,6 @@ struct pieces {
     double first_ns[ROUTE_HOPS_MAX], rest_ns, chunk;
 };
 
-static struct pieces pieces_of(const struct price_pipe *pipe, size_t k, double bytes)
-{
-    bool is_one = k == PRICE_CHUNKS;
-    struct pieces pieces = {.chunk = is_one ? 0 : chunk_of(k)};
-    for (size_t i = 0; i < pipe->part->hop_count; i++)
-        pieces.first_ns[i] =
-            pipe->more_ns[i] +
-            (is_one ? transfer_queued_ns(&pipe->part->hop[i], bytes) : pipe->one_ns[k][i]);
-    pieces.rest_ns = is_one ? 0 : (bytes / chunk_of(k) - 1) * pipe->each_ns[k];
-    return pieces;
-}
-
 static double sum_of(const struct pieces *pieces, size_t first, size_t end)
 {
     double ns = 0;
@@ -125,19 +113,35 @@ static double sum_of(const struct pieces *pieces, size_t first, size_t end)
 static struct pieces best_pieces(const struct price_pipe *pipe, double bytes, double behind_ns,
                                  double *ret_alone_ns)
 {
-    double all = fmax(bytes, pipe->least_bytes), best_ns;
-    struct pieces one = pieces_of(pipe, PRICE_CHUNKS, all);
-    size_t best = PRICE_CHUNKS;
-    *ret_alone_ns = best_ns = sum_of(&one, 0, pipe->part->hop_count);
-    for (size_t k = pipe->least_chunk; k < PRICE_CHUNKS && chunk_of(k) < all; k++) {
-        double more = all / chunk_of(k) - 1, alone_ns = pipe->first_ns[k] + more * pipe->each_ns[k];
-        if (alone_ns + more * behind_ns < best_ns) {
-            best_ns = alone_ns + more * behind_ns;
-            *ret_alone_ns = alone_ns;
-            best = k;
-        }
+    const struct route_part *part = pipe->part;
+    struct pieces best = {.chunk = 0};
+    for (size_t i = 0; i < part->hop_count; i++)
+        best.first_ns[i] = pipe->more_ns[i] + transfer_queued_ns(&part->hop[i], bytes);
+    double best_ns = sum_of(&best, 0, part->hop_count);
+    *ret_alone_ns = best_ns;
+    for (size_t k = pipe->least_chunk; k < PRICE_CHUNKS && chunk_of(k) < bytes; k++) {
+        double more = bytes / chunk_of(k) - 1,
+               alone_ns = pipe->first_ns[k] + more * pipe->each_ns[k];
+        if (alone_ns + more * behind_ns >= best_ns)
+            continue;
+        best_ns = alone_ns + more * behind_ns;
+        *ret_alone_ns = alone_ns;
+        best.chunk = chunk_of(k);
+        best.rest_ns = more * pipe->each_ns[k];
+        for (size_t i = 0; i < part->hop_count; i++)
+            best.first_ns[i] = pipe->more_ns[i] + pipe->one_ns[k][i];
     }
-    return best < PRICE_CHUNKS ? pieces_of(pipe, best, all) : one;
+    return best;
+}
+
+double price_path(const struct route_part *part, bool is_direct, double bytes, double *ret_rate)
+{
+    struct price_pipe pipe;
+    double alone_ns;
+    make_pipe(part, is_direct, &pipe);
+    *ret_rate = pipe.rate;
+    (void)best_pieces(&pipe, fmax(bytes, pipe.least_bytes), 0, &alone_ns);
+    return alone_ns;
 }
 
 /* ---- parts together ---- */
@@ -145,25 +149,35 @@ static struct pieces best_pieces(const struct price_pipe *pipe, double bytes, do
 /* NAN where either is. */
 static double later(double a_ns, double b_ns) { return b_ns > a_ns || isnan(b_ns) ? b_ns : a_ns; }
 
-/* Sets the flows of a part, and of the same hops back. */
-static void set_flows(struct price *price, size_t p, const struct pieces *pieces)
+/* Factor on the time to begin and to see the other parts, which is in doubt by itself. */
+static double waits(enum step_end end) { return end == STEP_FAST ? 0 : end == STEP_SLOW ? 2 : 1; }
+
+/* Doubt of the start of a hop: waiting for the hop before is uncertain by a call's start-up time,
+ * unless it was measured. NAN unknown. */
+static double doubt_ns(const struct price_pipe *pipe, size_t i, double piece)
 {
-    const struct route_part *part = price->pipe[p]->part;
-    double bytes = fmax(price->bytes[p], price->pipe[p]->least_bytes),
-           piece = pieces->chunk > 0 ? pieces->chunk : bytes;
-    bool both = price->work->request.both;
-    for (size_t i = 0; i < part->hop_count; i++) {
-        const struct transfer *hop = &part->hop[i];
-        double begin_ns = price->launch_ns + price->before_ns[p];
-        struct step_flow flow = step_flow_of(hop, piece);
+    const struct transfer *hop = &pipe->part->hop[i];
+    bool is_late = i > 0 && (hop->basis != BASIS_OWN || isnan(hop->t0_behind_ns));
+    return transfer_call_half_ns(hop, piece) +
+           (is_late ? fmax(pipe->more_ns[i] - chain_ns(hop), 0) : 0);
+}
+
+/* Adds the flows of a part, and of the same hops back. */
+static void add_flows(struct price *price, const struct price_pipe *pipe, double begin_ns,
+                      double bytes, const struct pieces *pieces)
+{
+    size_t hops = pipe->part->hop_count;
+    for (size_t i = 0; i < hops; i++) {
+        struct step_flow flow =
+            step_flow_of(&pipe->part->hop[i], pieces->chunk > 0 ? pieces->chunk : bytes);
         flow.bytes = bytes;
+        flow.start_ns = fmax(pieces->first_ns[i] - flow.moves_ns, 0);
         flow.moves_ns += pieces->rest_ns;
-        flow.start_ns += price->pipe[p]->more_ns[i];
         flow.begin_ns = begin_ns + sum_of(pieces, 0, i);
         price->flow[price->flows++] = flow;
-        flow.begin_ns = begin_ns + sum_of(pieces, i + 1, part->hop_count);
-        if (both)
-            price->flow[price->flows++] = flow;
+        flow.begin_ns = begin_ns + sum_of(pieces, i + 1, hops);
+        price->flow[price->flows] = flow;
+        price->flows += price->work->request.both;
     }
 }
 
@@ -178,7 +192,7 @@ static void run(struct price *price, const struct pieces *pieces, enum step_end 
     step_run(price->step, price->flow, end);
     const struct step_flow *flow = price->flow;
     for (size_t p = 0; p < price->count; p++) {
-        size_t hops = price->pipe[p]->part->hop_count;
+        size_t hops = price->pipe[p].part->hop_count;
         price->end_ns[p] = 0;
         for (size_t i = 0; i < hops; i++, flow += request->both ? 2 : 1)
             price->end_ns[p] = later(price->end_ns[p], flow->end_ns - price->launch_ns +
@@ -193,19 +207,23 @@ static double end_all(struct price *price, enum step_end end)
     double before_ns = 0, last_ns = 0, behind = 0;
     price->flows = 0;
     for (size_t p = 0; p < price->count; p++)
-        behind += price->pipe[p]->rate;
+        behind += price->pipe[p].rate;
     for (size_t p = 0; p < price->count; p++) {
-        const struct price_pipe *pipe = price->pipe[p];
+        const struct price_pipe *pipe = &price->pipe[p];
+        double bytes = fmax(price->bytes[p], pipe->least_bytes);
         behind -= pipe->rate;
-        pieces[p] = best_pieces(pipe, price->bytes[p], pipe->launch_ns * behind / pipe->rate,
-                                &price->alone_ns[p]);
+        pieces[p] =
+            best_pieces(pipe, bytes, pipe->launch_ns * behind / pipe->rate, &price->alone_ns[p]);
         price->chunk[p] = pieces[p].chunk;
-        price->before_ns[p] = before_ns;
-        price->end_ns[p] = before_ns + price->alone_ns[p];
+        for (size_t i = 0; i < pipe->part->hop_count && end != STEP_EXPECTED; i++)
+            pieces[p].first_ns[i] +=
+                (waits(end) - 1) * doubt_ns(pipe, i, pieces[p].chunk > 0 ? pieces[p].chunk : bytes);
+        price->before_ns[p] = waits(end) * before_ns;
+        price->end_ns[p] = price->before_ns[p] + price->alone_ns[p];
         before_ns +=
             pipe->launch_ns * (price->chunk[p] > 0 ? ceil(price->bytes[p] / price->chunk[p]) : 1);
         if (price->step != NULL)
-            set_flows(price, p, &pieces[p]);
+            add_flows(price, pipe, price->launch_ns + price->before_ns[p], bytes, &pieces[p]);
     }
     if (price->step != NULL)
         run(price, pieces, end);
@@ -214,21 +232,20 @@ static double end_all(struct price *price, enum step_end end)
     return last_ns;
 }
 
-/* Finds the bytes with which all parts end together, from those that they have. Returns the latest
- * end. */
-static double share_out(struct price *price, double bytes)
+/* Finds the bytes with which all parts end together, from those that they have. */
+static void share_out(struct price *price, double bytes)
 {
-    double best_ns = INFINITY, last_ns = INFINITY, best[ROUTE_PARTS_MAX];
-    for (int step = 0; step <= (price->count > 1 ? STEPS : 0); step++) {
-        double rate[ROUTE_PARTS_MAX], all = 0, mean_ns = 0, apart_ns = 0, total = 0;
-        last_ns = end_all(price, STEP_EXPECTED);
+    double best_ns = INFINITY, best[ROUTE_PARTS_MAX];
+    for (int round = 0; round < ROUNDS && price->count > 1; round++) {
+        double rate[ROUTE_PARTS_MAX], all = 0, mean_ns = 0, apart_ns = 0, total = 0,
+                                      last_ns = end_all(price, STEP_EXPECTED);
         /* a piece more or less may be worth more than that all end together */
         if (last_ns < best_ns)
             memcpy(best, price->bytes, sizeof best);
         best_ns = fmin(best_ns, last_ns);
         for (size_t p = 0; p < price->count; p++) {
-            rate[p] = price->pipe[p]->rate * price->alone_ns[p] /
-                      (price->end_ns[p] - price->before_ns[p]);
+            rate[p] =
+                price->pipe[p].rate * price->alone_ns[p] / (price->end_ns[p] - price->before_ns[p]);
             all += rate[p];
             mean_ns += price->end_ns[p] * rate[p];
         }
@@ -239,50 +256,41 @@ static double share_out(struct price *price, double bytes)
                 fmax(price->bytes[p] + (mean_ns - price->end_ns[p]) * 1e-9 * rate[p], 1);
             total += price->bytes[p];
         }
-        if (apart_ns < ENOUGH * mean_ns)
-            break;
         for (size_t p = 0; p < price->count; p++)
             price->bytes[p] *= bytes / total;
+        if (apart_ns < ENOUGH * mean_ns)
+            break;
     }
-    memcpy(price->bytes, best, sizeof best);
-    return last_ns == best_ns && price->count == 1 ? last_ns : end_all(price, STEP_EXPECTED);
+    if (price->count > 1)
+        memcpy(price->bytes, best, sizeof best);
 }
 
-/* Time to see the ends of all parts but one, and of events that nobody measured. */
-static double waiting_ns(const struct price *price)
+/* Returns the time of the bytes that the parts have. The ends of all parts but one are seen one
+ * after the other, and events that nobody measured later. */
+static double time_at(struct price *price, enum step_end end)
 {
     double waiting_ns = 0, late_ns = 0;
     for (size_t p = 0; p < price->count && price->count > 1; p++) {
-        waiting_ns += p > 0 ? price->pipe[p]->end_ns : 0;
-        late_ns = fmax(late_ns, price->pipe[p]->late_ns);
+        waiting_ns += p > 0 ? price->pipe[p].end_ns : 0;
+        late_ns = fmax(late_ns, price->pipe[p].late_ns);
     }
-    return waiting_ns + late_ns;
+    return end_all(price, end) + waits(end) * (waiting_ns + late_ns);
 }
 
 double price_time_ns(struct price *price, double bytes)
 {
     struct step *step = price->step;
-    double rate = 0, last_ns;
+    double rate = 0;
     for (size_t p = 0; p < price->count; p++)
-        rate += price->pipe[p]->rate;
+        rate += price->pipe[p].rate;
     for (size_t p = 0; p < price->count; p++)
-        price->bytes[p] = bytes * price->pipe[p]->rate / rate;
+        price->bytes[p] = bytes * price->pipe[p].rate / rate;
     price->step = NULL;
-    last_ns = share_out(price, bytes);
+    share_out(price, bytes);
     price->step = step;
     if (step != NULL)
-        last_ns = share_out(price, bytes);
-    return last_ns + waiting_ns(price);
-}
-
-double price_alone_ns(const struct price_pipe *const *pipe, size_t count, double bytes)
-{
-    struct price price; /* it is large: only fields in use are set */
-    price.step = NULL;
-    price.count = count;
-    for (size_t p = 0; p < count; p++)
-        price.pipe[p] = pipe[p];
-    return price_time_ns(&price, bytes);
+        share_out(price, bytes);
+    return time_at(price, STEP_EXPECTED);
 }
 
 /* ---- options ---- */
@@ -299,8 +307,7 @@ bool price_begin(const struct route_work *work, const struct route_option *optio
     price->launch_ns =
         request->concurrent_count > 0 ? transfer_launch_ns(&option->part[0].hop[0]) : 0;
     for (size_t p = 0; p < option->part_count; p++) {
-        price_pipe(&option->part[p], route_is_direct(option), &price->own[p]);
-        price->pipe[p] = &price->own[p];
+        make_pipe(&option->part[p], route_is_direct(option), &price->pipe[p]);
         for (size_t i = 0; i < option->part[p].hop_count; i++) {
             const struct transfer *hop = &option->part[p].hop[i];
             transfer[count++] = hop;
@@ -322,57 +329,24 @@ bool price_begin(const struct route_work *work, const struct route_option *optio
 
 void price_end(struct price *price) { step_free(price->step); }
 
-/* Sets what the option shares: the limit that slows it most, else that of its run. */
+/* Sets what the option shares: the limit that slows it most, else that of its run. A run of just
+ * these transfers shows what they get, whatever is stated of a limit. */
 static void take_shared(const struct price *price, struct route_option *option)
 {
-    /* a run of just these shows what they get, whatever is stated of a limit */
     bool is_run = option->is_together && price->work->request.concurrent_count == 0;
-    double most = 1;
+    double most = 1 + POLICY_SAME;
+    size_t own = price->step != NULL ? price->flows - price->work->request.concurrent_count : 0;
     option->is_shared_stated = false;
-    if (price->step == NULL)
-        return;
-    const struct step_flow *flow = price->flow;
-    for (size_t p = 0; p < price->count; p++)
-        for (size_t i = 0; i < price->pipe[p]->part->hop_count;
-             i++, flow += price->work->request.both ? 2 : 1) {
-            double slower = (flow->end_ns - flow->begin_ns - flow->start_ns) / flow->moves_ns;
-            if (!(slower > 1 + POLICY_SAME))
-                continue;
-            option->is_shared_stated = option->is_shared_stated || (flow->is_stated && !is_run);
-            if (slower > most && flow->shared != NULL)
-                option->shared = flow->shared;
-            most = fmax(most, slower);
-        }
-}
-
-/* ---- intervals ---- */
-
-/* Doubt of the starts of a part. Waiting for the hop before is uncertain by a call's start-up time,
- * unless it was measured. */
-static double starts_ns(const struct price_pipe *pipe, double piece)
-{
-    double ns = 0;
-    for (size_t i = 0; i < pipe->part->hop_count; i++) {
-        const struct transfer *hop = &pipe->part->hop[i];
-        bool is_late = i > 0 && (hop->basis != BASIS_OWN || isnan(hop->t0_behind_ns));
-        ns += transfer_call_half_ns(hop, piece) +
-              (is_late ? fmax(pipe->more_ns[i] - chain_ns(hop), 0) : 0);
+    for (size_t i = 0; i < own; i += price->work->request.both ? 2 : 1) {
+        const struct step_flow *flow = &price->flow[i];
+        double slower = (flow->end_ns - flow->begin_ns - flow->start_ns) / flow->moves_ns;
+        if (!(slower > 1 + POLICY_SAME))
+            continue;
+        option->is_shared_stated = option->is_shared_stated || (flow->is_stated && !is_run);
+        if (slower > most && flow->shared != NULL)
+            option->shared = flow->shared;
+        most = fmax(most, slower);
     }
-    return ns;
-}
-
-/* Returns the time at that end of the inputs. Beginning and seeing the other parts takes no time,
- * or twice as long. */
-static double time_at(struct price *price, enum step_end end)
-{
-    double last_ns = 0, sign = end == STEP_SLOW ? 1 : -1;
-    end_all(price, end);
-    for (size_t p = 0; p < price->count; p++) {
-        double piece = price->chunk[p] > 0 ? price->chunk[p] : price->bytes[p],
-               more_ns = starts_ns(price->pipe[p], piece) + price->before_ns[p];
-        last_ns = later(last_ns, price->end_ns[p] + sign * more_ns);
-    }
-    return end == STEP_SLOW ? last_ns + 2 * waiting_ns(price) : last_ns;
 }
 
 /* Returns the source of the times of all hops. A hop of several counts as its least measured size
@@ -405,25 +379,36 @@ static bool shares_gpu(const struct route_work *work, const struct route_option 
     return shares;
 }
 
+static bool is_start_known(const struct price *price)
+{
+    bool is_known = true;
+    for (size_t p = 0; p < price->count; p++)
+        for (size_t i = 0; i < price->pipe[p].part->hop_count; i++)
+            is_known = is_known &&
+                       !isnan(doubt_ns(&price->pipe[p], i,
+                                       price->chunk[p] > 0 ? price->chunk[p] : price->bytes[p]));
+    return is_known;
+}
+
 static void set_interval(struct price *price, struct route_option *option)
 {
     const struct route_work *work = price->work;
-    double time_ns = option->predicted.time_ns;
-    if (price->step == NULL)
-        option->predicted = transfer_called(&option->part[0].hop[0], work->bytes);
-    else
-        option->predicted =
-            estimate_of(time_ns, time_at(price, STEP_FAST), time_at(price, STEP_SLOW));
+    struct estimate *predicted = &option->predicted;
     enum source source = source_of(option, work->bytes);
     option->is_at_least = source >= SOURCE_NOMINAL;
-    option->predicted.source =
-        estimate_worse(source, option->is_shared_stated ? SOURCE_NOMINAL : SOURCE_MEASURED);
-    if (isnan(option->predicted.low_ns) || isnan(option->predicted.high_ns) ||
-        !option->knows_both || option->is_at_least || option->is_shared_stated ||
-        shares_gpu(work, option))
-        option->predicted.low_ns = option->predicted.high_ns = NAN;
+    bool has_none = !option->knows_both || option->is_at_least || option->is_shared_stated ||
+                    shares_gpu(work, option) || !is_start_known(price);
+    if (price->step == NULL)
+        *predicted = transfer_called(&option->part[0].hop[0], work->bytes);
+    else if (!has_none)
+        *predicted =
+            estimate_of(predicted->time_ns, time_at(price, STEP_FAST), time_at(price, STEP_SLOW));
+    if (has_none || isnan(predicted->low_ns) || isnan(predicted->high_ns))
+        predicted->low_ns = predicted->high_ns = NAN;
     if (option->is_at_least)
-        option->predicted.low_ns = time_ns;
+        predicted->low_ns = predicted->time_ns;
+    predicted->source =
+        estimate_worse(source, option->is_shared_stated ? SOURCE_NOMINAL : SOURCE_MEASURED);
 }
 
 bool price_option(const struct route_work *work, bool may_lead, double most_ns,

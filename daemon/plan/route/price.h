@@ -37,7 +37,7 @@ struct price_pipe {
 struct price {
     const struct route_work *work;
     size_t count;
-    const struct price_pipe *pipe[ROUTE_PARTS_MAX];
+    struct price_pipe pipe[ROUTE_PARTS_MAX];
     struct step *step; /* NULL: nothing slows it */
     struct step_flow flow[PRICE_FLOWS_MAX];
     size_t flows;
@@ -45,11 +45,11 @@ struct price {
     /* by part */
     double bytes[ROUTE_PARTS_MAX], chunk[ROUTE_PARTS_MAX], alone_ns[ROUTE_PARTS_MAX],
         before_ns[ROUTE_PARTS_MAX], end_ns[ROUTE_PARTS_MAX];
-    struct price_pipe own[ROUTE_PARTS_MAX];
     struct transfer back[ROUTE_PARTS_MAX * ROUTE_HOPS_MAX];
 };
 
-void price_pipe(const struct route_part *part, bool is_direct, struct price_pipe *ret);
+/* Returns the time of a part alone, and its rate for very many bytes. */
+double price_path(const struct route_part *part, bool is_direct, double bytes, double *ret_rate);
 
 /* Prepares the pricing of an option, which has to stay. False when out of memory. */
 bool price_begin(const struct route_work *work, const struct route_option *option,
@@ -58,9 +58,6 @@ void price_end(struct price *price);
 
 /* Returns the time of so many bytes by all parts. */
 double price_time_ns(struct price *price, double bytes);
-
-/* Returns that of parts which nothing slows. */
-double price_alone_ns(const struct price_pipe *const *pipe, size_t count, double bytes);
 
 /* Sets shares, pieces, time and what the option shares; where it may lead the time of very many
  * bytes, and where it takes less than most_ns the interval and is_at_least, too. False when out of
