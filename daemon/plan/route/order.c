@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cost/policy.h"
@@ -75,6 +76,8 @@ void order_judge(const struct route_work *work, const struct route_option *refer
          order_gains(option, reference, option->predicted.time_ns, reference->predicted.time_ns));
 }
 
+/* ---- order ---- */
+
 static size_t hops_of(const struct route_option *option)
 {
     size_t hops = 0;
@@ -83,21 +86,41 @@ static size_t hops_of(const struct route_option *option)
     return hops;
 }
 
-/* Compares two options that may lead; negative: the first. least_ns: the least time of all. */
-static int compare(const struct route_option *a, double a_ns, const struct route_option *b,
-                   double b_ns, double least_ns)
+/* Compares two options that take as long; true: a is simpler, or leaves the gpus free. */
+static bool is_simpler(const struct route_option *a, const struct route_option *b)
 {
-    bool a_same = a_ns <= least_ns * (1 + POLICY_SAME),
-         b_same = b_ns <= least_ns * (1 + POLICY_SAME);
-    if (!a_same || !b_same)
-        return a_ns < b_ns ? -1 : a_ns > b_ns;
     if (hops_of(a) != hops_of(b))
-        return hops_of(a) < hops_of(b) ? -1 : 1;
+        return hops_of(a) < hops_of(b);
     enum mechanism a_by = a->part[0].hop[0].by, b_by = b->part[0].hop[0].by;
     if (a_by == b_by)
-        return a_ns < b_ns ? -1 : a_ns > b_ns;
+        return a->predicted.time_ns < b->predicted.time_ns;
     const struct route_option *engine = a_by == MECHANISM_COPY_ENGINE ? a : b;
-    return (engine == a) != is_doubtful_engine(engine) ? -1 : 1;
+    return (engine == a) != is_doubtful_engine(engine);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct route_option *x = a, *y = b;
+    if (x->knows_size != y->knows_size)
+        return x->knows_size ? -1 : 1;
+    double x_ns = x->predicted.time_ns, y_ns = y->predicted.time_ns;
+    return x_ns < y_ns ? -1 : x_ns > y_ns;
+}
+
+/* Finds the option that leads, of options sorted by whether such a size is known and time. */
+static size_t find_first(const struct route_answer *answer)
+{
+    const struct route_option *option = answer->option;
+    size_t fastest = 0, first;
+    while (fastest < answer->count && !option[fastest].may_lead)
+        fastest++;
+    first = fastest < answer->count ? fastest : 0;
+    for (size_t i = first + 1; i < answer->count; i++)
+        if (option[i].may_lead && option[i].knows_size == option[first].knows_size &&
+            option[i].predicted.time_ns <= option[fastest].predicted.time_ns * (1 + POLICY_SAME) &&
+            is_simpler(&option[i], &option[first]))
+            first = i;
+    return first;
 }
 
 static void add_name(enum metric metric, char text[ROUTE_COMMAND_SIZE])
@@ -125,42 +148,18 @@ static void write_command(const struct route_work *work, struct route_option *op
         text[0] = '\0';
 }
 
-static bool goes_before(const struct route_option *a, const struct route_option *b, bool leads,
-                        double least_ns)
-{
-    if (leads && a->may_lead != b->may_lead)
-        return a->may_lead;
-    if (a->knows_size != b->knows_size)
-        return a->knows_size;
-    return compare(a, a->predicted.time_ns, b, b->predicted.time_ns, leads ? least_ns : 0) < 0;
-}
-
 void order_options(const struct route_work *work)
 {
     struct route_answer *answer = work->answer;
-    double least_ns = INFINITY;
-    bool is_known = false;
-    for (size_t i = 0; i < answer->count; i++)
-        is_known = is_known || (answer->option[i].may_lead && answer->option[i].knows_size);
-    for (size_t i = 0; i < answer->count; i++)
-        if (answer->option[i].may_lead && answer->option[i].knows_size == is_known)
-            least_ns = fmin(least_ns, answer->option[i].predicted.time_ns);
-    /* there are few, and they are large: each is moved once at most */
-    for (size_t i = 0; i + 1 < answer->count; i++) {
-        size_t first = i;
-        for (size_t k = i + 1; k < answer->count; k++)
-            if (goes_before(&answer->option[k], &answer->option[first], i == 0, least_ns))
-                first = k;
-        if (first != i) {
-            struct route_option option = answer->option[i];
-            answer->option[i] = answer->option[first];
-            answer->option[first] = option;
-        }
-    }
+    qsort(answer->option, answer->count, sizeof *answer->option, compare);
+    size_t at = find_first(answer);
+    struct route_option first = answer->option[at];
+    memmove(answer->option + 1, answer->option, at * sizeof first);
+    answer->option[0] = first;
     for (size_t i = 1; i < answer->count; i++) {
         struct route_option *option = &answer->option[i];
         bool is_evident = option->source == SOURCE_MEASURED && option->is_together;
-        if (option->predicted.time_ns < answer->option[0].predicted.time_ns)
+        if (option->predicted.time_ns < first.predicted.time_ns)
             write_command(work, is_evident ? &answer->option[0] : option, option->worth_measuring);
     }
 }
