@@ -62,8 +62,31 @@ static enum metric run_metric(unsigned kind)
                                           : METRIC_GPU_GPU_KERNEL_CONCURRENT;
 }
 
+/* True when both go from one gpu to the host, or from the host to one gpu. */
+static bool share_host_link(const struct transfer *a, const struct transfer *b)
+{
+    bool with_host = !transfer_is_peer(a) && !transfer_is_peer(b) && a->driver == b->driver;
+    return with_host && (a->from == a->driver) == (b->from == b->driver);
+}
+
+/* Adds the concurrent transfers over the same links to the host. */
+static void add_concurrent(const struct route_work *work, struct measured_group *group)
+{
+    for (size_t k = 0; k < work->request.concurrent_count; k++) {
+        struct transfer *transfer = (struct transfer *)&work->concurrent[k];
+        bool shares = false;
+        for (size_t i = 0; i < group->own; i++)
+            shares = shares || share_host_link(group->hop[i], transfer);
+        if (shares) {
+            group->hop[group->count++] = transfer;
+            group->busy++;
+        }
+    }
+}
+
 /* Groups hops by kind. Returns the number of groups. */
-static size_t group_hops(struct route_option *option, struct measured_group *ret)
+static size_t group_hops(const struct route_work *work, struct route_option *option,
+                         struct measured_group *ret)
 {
     size_t groups = 0;
     for (size_t p = 0; p < option->part_count; p++) {
@@ -78,11 +101,14 @@ static size_t group_hops(struct route_option *option, struct measured_group *ret
                 g++;
             if (g == groups)
                 ret[groups++] = (struct measured_group){.metric = metric};
+            ret[g].own++;
             ret[g].rate[ret[g].count] = rate;
             ret[g].hop[ret[g].count++] = &part->hop[i];
             ret[g].busy += rate / price_hop_rate(&part->hop[i]);
         }
     }
+    for (size_t g = 0; g < groups; g++)
+        add_concurrent(work, &ret[g]);
     return groups;
 }
 
@@ -90,7 +116,7 @@ size_t measured_missing(const struct route_work *work, struct route_option *opti
                         struct measured_group *ret, size_t most)
 {
     struct measured_group group[TRANSFER_KINDS];
-    size_t groups = route_is_direct(option) ? 0 : group_hops(option, group), missing = 0;
+    size_t groups = route_is_direct(option) ? 0 : group_hops(work, option, group), missing = 0;
     for (size_t g = 0; g < groups; g++)
         if (missing < most && group[g].count > 1 && group[g].busy > 1 + POLICY_SAME &&
             find_run(work, &group[g]) == NULL)
@@ -129,7 +155,7 @@ static double take_run(const struct route_work *work, const struct measured_grou
                        const struct set *run)
 {
     double most = 1;
-    for (size_t i = 0; i < group->count; i++) {
+    for (size_t i = 0; i < group->own; i++) {
         struct transfer *hop = group->hop[i];
         const char *axes = values_axes(work->snap->values, hop->value);
         double rate = find_flow(run, hop->from, hop->to, axes)->bytes_per_s,
@@ -144,7 +170,7 @@ static double take_run(const struct route_work *work, const struct measured_grou
 static void take_runs(const struct route_work *work, struct route_option *option)
 {
     struct measured_group group[TRANSFER_KINDS];
-    size_t groups = group_hops(option, group);
+    size_t groups = group_hops(work, option, group);
     double most = 1 + POLICY_SAME;
     for (size_t g = 0; g < groups; g++) {
         const struct set *run = group[g].count > 1 ? find_run(work, &group[g]) : NULL;

@@ -5,9 +5,9 @@
 #pragma once
 #include "plan/route/work.h"
 
-#define MEASURED_GROUP_MAX (ROUTE_PARTS_MAX * ROUTE_HOPS_MAX)
+#define MEASURED_GROUP_MAX (ROUTE_PARTS_MAX * ROUTE_HOPS_MAX + ROUTE_CONCURRENT_MAX)
 
-/* Hops of one kind of an option. */
+/* Hops of one kind of an option, then concurrent transfers over the same links to the host. */
 struct measured_group {
     enum metric metric; /* of such runs */
     struct transfer *hop[MEASURED_GROUP_MAX];
