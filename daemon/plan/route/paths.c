@@ -14,11 +14,11 @@
 /* ---- hops ---- */
 
 static bool add_hop(const struct route_work *work, place_id from, place_id to, enum mechanism by,
-                    bool may_be_nominal, struct route_part *part)
+                    struct route_part *part)
 {
     const struct matrix_item *item = matrix_find(work->matrix, from, to, by);
     struct transfer *hop = &part->hop[part->hop_count];
-    if (item == NULL || (item->alone.basis != BASIS_OWN && !may_be_nominal))
+    if (item == NULL || (item->alone.basis != BASIS_OWN && !work->is_nominal))
         return false;
     *hop = work->request.both ? item->both : item->alone;
     part->in_one_piece =
@@ -32,24 +32,13 @@ static bool add_hop(const struct route_work *work, place_id from, place_id to, e
 
 struct list {
     struct path *item;
-    size_t count, room;
-    bool is_short; /* of memory */
+    size_t count;
 };
 
 /* Through count memories. */
 static void add_path(const struct route_work *work, enum path_kind kind, enum mechanism by,
                      const place_id *via, size_t count, struct list *list)
 {
-    bool may_be_nominal = work->is_nominal;
-    if (list->count == list->room) {
-        size_t room = list->room > 0 ? 2 * list->room : 64;
-        struct path *more = realloc(list->item, room * sizeof *more);
-        list->is_short = list->is_short || more == NULL;
-        if (more == NULL)
-            return;
-        list->item = more;
-        list->room = room;
-    }
     struct path *path = &list->item[list->count];
     place_id from = work->request.from;
     path->kind = kind;
@@ -57,7 +46,7 @@ static void add_path(const struct route_work *work, enum path_kind kind, enum me
     path->part.hop_count = 0;
     for (size_t i = 0; i <= count; i++) {
         place_id to = i < count ? via[i] : work->request.to;
-        if (!add_hop(work, from, to, by, may_be_nominal, &path->part))
+        if (!add_hop(work, from, to, by, &path->part))
             return;
         from = to;
     }
@@ -140,20 +129,22 @@ static int by_hops(const void *a, const void *b)
 
 bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count)
 {
-    struct list list = {.item = NULL};
+    const place_id *memory;
+    size_t memories = matrix_memories(work->matrix, &memory),
+           most = MECHANISMS * (1 + memories + memories * memories);
+    struct list list = {.item = calloc(most, sizeof *list.item)};
     int last = work->request.overlap ? MECHANISM_COPY_ENGINE : MECHANISM_KERNEL;
+    if (list.item == NULL)
+        return false;
     work->is_nominal = false;
     add_direct(work, last, &list);
     bool is_one = endpoints_share_memory(work->graph, work->request.from, work->request.to);
     for (int by = MECHANISM_COPY_ENGINE; by <= last && !is_one; by++)
         add_through(work, (enum mechanism)by, &list);
-    if (list.count > 0)
-        qsort(list.item, list.count, sizeof *list.item, by_hops);
+    qsort(list.item, list.count, sizeof *list.item, by_hops);
     *ret = list.item;
     *ret_count = list.count;
-    if (list.is_short)
-        free(list.item);
-    return !list.is_short;
+    return true;
 }
 
 /* ---- options ---- */
