@@ -391,4 +391,4 @@ TESTS = [value for name, value in list(globals().items()) if callable(value) and
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests(TESTS) > 0)
+    sys.exit(run_tests(TESTS, at_once=4) > 0)

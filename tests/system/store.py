@@ -524,4 +524,4 @@ TESTS = [a_full_disk, a_read_only_disk, the_directory_goes, somebody_holds_the_l
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests(TESTS) > 0)
+    sys.exit(run_tests(TESTS, at_once=4) > 0)
