@@ -434,6 +434,33 @@ static void kernels_on_one_gpu_share_it(void **state)
     end(&f);
 }
 
+/* The run has a copy over each port, but not the one that moves concurrently over the second. */
+static void a_split_beside_a_copy_over_its_port_needs_a_run_of_both(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    for (int g = 0; g < 8; g += 4) {
+        rate(&f, METRIC_HOST_GPU_COPY_ENGINE, numa(&f, 3), gpu(&f, g), "", 25);
+        overheads(&f, numa(&f, 3), gpu(&f, g), METRIC_HOST_GPU_COPY_ENGINE, 8000, 2000);
+    }
+    pair(&f, 4, 0, 100, 0);
+    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT,
+             (struct together[]){{numa(&f, 3), gpu(&f, 0), 25}, {numa(&f, 3), gpu(&f, 4), 25}}, 2);
+    struct route_request request = of(numa(&f, 3), gpu(&f, 0), 1024 * MIB);
+    assert_int_equal(first(&f, request)->part_count, 2);
+    struct route_transfer other = {numa(&f, 3), gpu(&f, 4), 1024 * MIB};
+    request.concurrent = &other;
+    request.concurrent_count = 1;
+    assert_int_equal(first(&f, request)->part_count, 1);
+    request.allow_unmeasured = true;
+    const struct route_option *best = first(&f, request);
+    assert_int_equal(best->part_count, 2);
+    /* half of the second port, and all of it once the other copy has ended */
+    assert_true(best->predicted.time_ns > 1024 * MIB / 50.0 &&
+                best->predicted.time_ns < 1024 * MIB / 35.0);
+    end(&f);
+}
+
 static void the_interval_of_a_call_has_what_calls_differ_by(void **state)
 {
     (void)state;
@@ -460,6 +487,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_of_a_split_share_a_gpu),
+        cmocka_unit_test(a_split_beside_a_copy_over_its_port_needs_a_run_of_both),
         cmocka_unit_test(kernels_have_ways_of_their_own_in_both_directions),
         cmocka_unit_test(a_split_leads_once_it_is_measured_or_where_that_is_allowed),
         cmocka_unit_test(a_larger_run_is_a_bound_of_what_a_split_gets),
