@@ -231,9 +231,7 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
         reasons_add(&answer->warnings, REASON_BYTES_ASSUMED, NO_SUBJECTS,
                     NUMBERS((double)reply->asked->bytes_assumed));
     if (reply->asked->traffic.count == 0)
-        reasons_add(&answer->warnings,
-                    reply->asked->names_traffic ? REASON_TRAFFIC_ELSEWHERE : REASON_TRAFFIC_UNNAMED,
-                    NO_SUBJECTS, NO_NUMBERS);
+        reasons_add(&answer->warnings, REASON_NO_TRAFFIC, NO_SUBJECTS, NO_NUMBERS);
     if (reply->asked->key != NULL && !reply->is_kept && !reply->is_within_key)
         reasons_add(&answer->warnings, REASON_KEY_UNCLAIMED, NO_SUBJECTS,
                     NUMBERS(PLAN_CACHE_S / 60.0));

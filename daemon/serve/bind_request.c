@@ -165,7 +165,6 @@ static enum berth_code read_traffic(const struct graph *graph, const json_t *par
     request.pattern = (enum traffic_pattern)pattern;
     asked->request.by = (enum load_by)mechanism;
     asked->request.traffic = &asked->traffic;
-    asked->names_traffic = pattern != TRAFFIC_NONE || request.exact_count > 0;
     if (code == BERTH_OK)
         code = plan_traffic(&request, &asked->traffic, err);
     if (code == BERTH_OK)

@@ -18,7 +18,6 @@ struct bind_asked {
     int64_t *ranks; /* owned, one for each task; NULL not given */
     /* owned; empty also when a pattern has no partners for these ranks */
     struct traffic traffic;
-    bool names_traffic;    /* has a pattern or flows */
     int64_t bytes_assumed; /* the pattern has no size: host_bytes, else BIND_BYTES_ASSUMED; 0 */
     const char *key;       /* borrowed; NULL none */
     bool shows_all;

@@ -73,7 +73,7 @@ enum berth_code plan_key_stand(struct plan_key *key, json_t **json, struct berth
     const struct claim *claim = key->is_claimed ? claim_of(key) : NULL;
     json_t *stands = NULL;
     if (key->is_claimed && claim == NULL)
-        return warn(*json, REASON_KEY_CLAIM_ENDED, err);
+        return warn(*json, REASON_KEY_NOT_KEPT, err);
     enum berth_code code = recall(key, claim, &stands, err);
     if (code != BERTH_OK)
         return code;
@@ -86,7 +86,7 @@ enum berth_code plan_key_stand(struct plan_key *key, json_t **json, struct berth
     if (answered == NULL)
         code = no_memory(err);
     else if (strlen(key->asked) + strlen(answered) > CLAIM_PLAN_MAX)
-        code = warn(*json, REASON_KEY_PLAN_TOO_LARGE, err);
+        code = warn(*json, REASON_KEY_NOT_KEPT, err);
     else if (!keep(key, claim, answered))
         code = no_memory(err);
     free(answered);

@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import GPU_RUN, NODES, Daemon, cells, fake_gpu_probe  # noqa: E402
-from reasons import texts  # noqa: E402
+from reasons import codes, texts  # noqa: E402
 from tap import run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
@@ -186,7 +186,7 @@ def under_a_key_the_first_plan_stands():
             time.sleep(delay)
             daemon.call("io.berth.Placement.Release", {"key": "job"})
             late = peers[0].receive()["parameters"]
-            if any("the claim has ended" in warning for warning in texts(late, "warnings")):
+            if "key-not-kept" in codes(late, "warnings"):
                 break
         else:
             raise AssertionError(texts(late, "warnings"))

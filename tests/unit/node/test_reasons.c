@@ -27,11 +27,12 @@ static void the_same_reason_is_there_once(void **state)
 {
     (void)state;
     struct reasons reasons = {0};
-    reasons_add(&reasons, REASON_KEY_CLAIM_ENDED, NO_SUBJECTS, NO_NUMBERS);
-    reasons_add(&reasons, REASON_KEY_CLAIM_ENDED, NO_SUBJECTS, NO_NUMBERS);
+    reasons_add(&reasons, REASON_KEY_NOT_KEPT, NO_SUBJECTS, NO_NUMBERS);
+    reasons_add(&reasons, REASON_KEY_NOT_KEPT, NO_SUBJECTS, NO_NUMBERS);
     assert_int_equal(reasons.count, 1);
     assert_string_equal(reasons.item[0].text,
-                        "the plan is not kept under its key: the claim has ended");
+                        "the plan is not kept under its key: the claim has ended, or the plan is "
+                        "too large for that");
 }
 
 static void a_full_list_ends_by_saying_so(void **state)
