@@ -93,24 +93,18 @@ def is_time_of(option, ns):
 def check_reasons(options, reasons):
     """Their options and numbers are those of the answer."""
     by_name = {(o["memory"], o["kind"]): o for o in options}
-    assert reasons or len(options) == 1 or options[0]["predicted"] is None or not any(o["predicted"] for o in options[1:]), options
     for reason in reasons:
         code, subjects, numbers = reason["code"], reason["subjects"], reason["numbers"]
-        if code in ("option-takes", "option-at-least"):
-            first, second = by_name[tuple(subjects[:2])], by_name[tuple(subjects[2:])]
-            assert first is options[0] and second is not first, (reason, options)
-            assert is_time_of(first, numbers["time_ns"]) and is_time_of(second, numbers["other_ns"]), (reason, options)
-            assert (code == "option-at-least") == any(is_bound(o) or all(v["source"] == "nominal" for v in o["evidence"]) for o in (first, second)), (reason, first, second)
-        elif code == "option-part":  # it is for the same side as the whole
-            whole = next(r["numbers"] for r in reasons if r["code"] in ("option-takes", "option-at-least"))
-            assert (numbers["other_ns"] > numbers["time_ns"]) == (whole["other_ns"] > whole["time_ns"]), reasons
-            assert numbers["time_ns"] <= whole["time_ns"] * (1 + 1e-9) and numbers["other_ns"] <= whole["other_ns"] * (1 + 1e-9), reasons
+        if code == "option-part":  # it is for the same side as the whole
+            first, second = options[0], by_name[subjects[1], subjects[2]]
+            assert (numbers["other_ns"] > numbers["time_ns"]) == (time(second) > time(first)), reasons
+            assert numbers["time_ns"] <= time(first) * (1 + 1e-9) + 1 and numbers["other_ns"] <= time(second) * (1 + 1e-9) + 1, reasons
         elif code == "option-nearest":
             assert by_name[tuple(subjects[:2])] is options[0] and options[0]["predicted"] is None, (reason, options)
         else:
             option = by_name[tuple(subjects)]
-            assert code in ("option-behind", "option-same") and option is not options[0] and is_time_of(option, numbers["time_ns"]) and time(option) < time(options[0]), (reason, options)
-            assert is_bound(option) if code == "option-behind" else time(option) > 0.99 * time(options[0]), (reason, options)
+            assert code == "option-behind" and option is not options[0] and is_time_of(option, numbers["time_ns"]) and time(option) < time(options[0]), (reason, options)
+            assert is_bound(option) or time(option) > 0.99 * time(options[0]), (reason, options)
 
 
 def answer(daemon, size, *accesses, **request):
@@ -185,7 +179,7 @@ def on_a_quad_gh200_the_right_node_is_worth_a_factor_of_nine():
         done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "alloc", "4G", "--by", "gpu0:reads=16G", "--kind", "device,pinned", "--gpus", "0-3"],
                               capture_output=True, text=True, timeout=60, env={**os.environ, "LANG": "C.UTF-8"})
         text = " ".join(done.stdout.split())
-        assert done.returncode == 0 and "device memory on gpu0 takes 4.65 ms, pinned memory on numa0 41.1 ms" in text, (done.stderr, done.stdout)
+        assert done.returncode == 0 and "gpu0 device 4.65 ms" in text and "numa0 pinned 41.1 ms" in text, (done.stderr, done.stdout)
 
 
 def on_an_mi300a_there_is_one_memory():

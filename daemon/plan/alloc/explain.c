@@ -94,13 +94,13 @@ static const char *part_name(const struct alloc_work *work, size_t part)
     return by != PLACE_NONE ? plan_alloc_name(work, by) : "the allowed cores";
 }
 
-/* The part that makes most of the difference, where there are several. */
-static void explain_part(struct alloc_work *work, const struct alloc_option *first,
-                         const struct alloc_option *second)
+/* Names the part that makes most of the difference, where there are several. */
+static void explain_part(struct alloc_work *work)
 {
+    const struct alloc_option *first = &work->answer.option[0], *second = runner_up(&work->answer);
     size_t most = 0, parts = 0;
-    double furthest = 0, sign = time_of(second) >= time_of(first) ? 1 : -1;
-    for (size_t i = 0; i < work->user_count + ALLOC_MORE_PARTS; i++) {
+    double furthest = 0, sign = second != NULL && time_of(second) >= time_of(first) ? 1 : -1;
+    for (size_t i = 0; second != NULL && i < work->user_count + ALLOC_MORE_PARTS; i++) {
         double ours = first->part[i].time_ns, theirs = second->part[i].time_ns;
         parts += ours > 0 || theirs > 0;
         if (sign * (theirs - ours) > furthest) {
@@ -109,48 +109,26 @@ static void explain_part(struct alloc_work *work, const struct alloc_option *fir
         }
     }
     if (parts > 1 && furthest > 0)
-        reasons_add(&work->answer.reasons, REASON_OPTION_PART, SUBJECTS(part_name(work, most)),
+        reasons_add(&work->answer.reasons, REASON_OPTION_PART,
+                    SUBJECTS(part_name(work, most), plan_alloc_name(work, second->place.memory),
+                             memkind_names[second->place.kind]),
                     NUMBERS(first->part[most].time_ns, second->part[most].time_ns));
 }
 
-static void explain_first(struct alloc_work *work)
-{
-    const struct alloc_option *first = &work->answer.option[0], *second = runner_up(&work->answer);
-    const char *memory = plan_alloc_name(work, first->place.memory),
-               *kind = memkind_names[first->place.kind];
-    struct reasons *reasons = &work->answer.reasons;
-    if (isnan(time_of(first)) && work->heaviest != PLACE_NONE)
-        reasons_add(reasons, REASON_OPTION_NEAREST,
-                    SUBJECTS(memory, kind, plan_alloc_name(work, work->heaviest)), NO_NUMBERS);
-    if (second == NULL || isnan(time_of(first)))
-        return;
-    bool is_bound =
-        first->predicted.source >= SOURCE_NOMINAL || second->predicted.source >= SOURCE_NOMINAL;
-    reasons_add(reasons, is_bound ? REASON_OPTION_AT_LEAST : REASON_OPTION_TAKES,
-                SUBJECTS(memory, kind, plan_alloc_name(work, second->place.memory),
-                         memkind_names[second->place.kind]),
-                NUMBERS(time_of(first), time_of(second)));
-    explain_part(work, first, second);
-}
-
-/* Names the option that takes less than the first by its number: within 1 %, or by a bound that
- * lacks a part. */
+/* Names the option that takes less than the first by its number. */
 static void explain_behind(struct alloc_work *work)
 {
-    const struct alloc_option *first = &work->answer.option[0], *least = NULL;
+    const struct alloc_option *first = &work->answer.option[0], *least = first;
     for (size_t i = 1; i < work->answer.count; i++) {
         const struct alloc_option *option = &work->answer.option[i];
-        if (time_of(option) < time_of(first) && !option->is_short &&
-            (least == NULL || time_of(option) < time_of(least)))
+        if (time_of(option) < time_of(least) && !option->is_short)
             least = option;
     }
-    if (least == NULL)
-        return;
-    bool is_same = plan_alloc_rank(least) == plan_alloc_rank(first);
-    reasons_add(
-        &work->answer.reasons, is_same ? REASON_OPTION_SAME : REASON_OPTION_BEHIND,
-        SUBJECTS(plan_alloc_name(work, least->place.memory), memkind_names[least->place.kind]),
-        NUMBERS(time_of(least)));
+    if (least != first)
+        reasons_add(
+            &work->answer.reasons, REASON_OPTION_BEHIND,
+            SUBJECTS(plan_alloc_name(work, least->place.memory), memkind_names[least->place.kind]),
+            NUMBERS(time_of(least)));
 }
 
 void plan_alloc_explain(struct alloc_work *work)
@@ -159,8 +137,16 @@ void plan_alloc_explain(struct alloc_work *work)
     warn_of_contradictions(work);
     for (size_t i = 0; i < work->answer.count; i++)
         warn_of_option(work, &work->answer.option[i]);
-    if (work->answer.option[0].is_short)
+    const struct alloc_option *first = &work->answer.option[0];
+    if (first->is_short)
         return;
-    explain_first(work);
+    if (isnan(time_of(first)) && work->heaviest != PLACE_NONE)
+        reasons_add(&work->answer.reasons, REASON_OPTION_NEAREST,
+                    SUBJECTS(plan_alloc_name(work, first->place.memory),
+                             memkind_names[first->place.kind],
+                             plan_alloc_name(work, work->heaviest)),
+                    NO_NUMBERS);
+    if (!isnan(time_of(first)))
+        explain_part(work);
     explain_behind(work);
 }

@@ -5,7 +5,9 @@
 #include "cost/policy.h"
 #include "plan/alloc/work.h"
 
-int plan_alloc_rank(const struct alloc_option *option)
+/* How doubtful the order's time is: 0 not, 1 nominal and not the nearest, 2 a lower bound, 3
+ * unknown. */
+static int rank_of(const struct alloc_option *option)
 {
     if (isnan(option->order.time_ns))
         return 3;
@@ -30,7 +32,7 @@ static int plainness(const struct alloc_work *work, const struct alloc_option *o
 static int compare_evidence(const struct alloc_option *a, const struct alloc_option *b)
 {
     int room = a->is_short - b->is_short;
-    return room != 0 ? room : plan_alloc_rank(a) - plan_alloc_rank(b);
+    return room != 0 ? room : rank_of(a) - rank_of(b);
 }
 
 static double compare_same(const struct alloc_work *work, const struct alloc_option *a,

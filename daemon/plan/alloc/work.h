@@ -42,10 +42,6 @@ enum berth_code plan_alloc_price(struct alloc_work *work, struct berth_err *err)
 /* Puts the priced options in order. */
 void plan_alloc_order(struct alloc_work *work);
 
-/* Returns how doubtful the order's time is: 0 not, 1 nominal and not the nearest, 2 a lower bound,
- * 3 unknown. */
-int plan_alloc_rank(const struct alloc_option *option);
-
 /* Adds the warnings and reasons of the options in order. */
 void plan_alloc_explain(struct alloc_work *work);
 

@@ -32,7 +32,6 @@ static void a_latency_that_nobody_knows(void **state)
     assert_int_equal(rank_of(&f, MEMKIND_DEVICE, f.gpu[0]), 0);
     assert_true(warned(&f, REASON_RANDOM_AS_STREAM, "gpu0") &&
                 warned(&f, REASON_RANDOM_AS_STREAM, "gpu1"));
-    assert_null(reason_of(&f, REASON_OPTION_TAKES));
     access.by = f.numa[0];
     assert_int_equal(ask(&f, 1u << MEMKIND_SYSTEM, 1, &access), BERTH_OK);
     assert_floor(&f, MEMKIND_SYSTEM, f.numa[0], REASON_RANDOM_AS_STREAM, GIB / 200.0);

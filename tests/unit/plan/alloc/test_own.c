@@ -167,10 +167,7 @@ static void a_gpu_of_the_same_model_stands_for_it(void **state)
     assert_near(f.answer.option[0].predicted.time_ns, 4 * GIB / 4000.0);
     assert_true(isnan(f.answer.option[0].predicted.low_ns)); /* the interval is another gpu's */
     assert_true(warned(&f, REASON_SIMILAR_ACCESS, "gpu0"));
-    const struct reason *takes = reason_of(&f, REASON_OPTION_TAKES);
-    assert_non_null(takes);
-    assert_string_equal(takes->subject[2], "gpu1");
-    assert_near(takes->number[1] / takes->number[0], 4000.0 / 300);
+    assert_near(time_of(&f, MEMKIND_DEVICE, f.gpu[1]), 4 * GIB / 300.0);
     end(&f);
 }
 
@@ -324,6 +321,7 @@ static void the_part_that_decides_is_named(void **state)
     const struct reason *part = reason_of(&f, REASON_OPTION_PART);
     assert_non_null(part);
     assert_string_equal(part->subject[0], "gpu0");
+    assert_string_equal(part->subject[1], "gpu1");
     assert_near(part->number[0], 16 * GIB / 4000.0);
     assert_near(part->number[1], 16 * GIB / 300.0);
     assert_true(warned(&f, REASON_SETUP_NOT_COUNTED, "numa0"));
