@@ -174,7 +174,7 @@ bool plan_search_exact(struct search_work *work, size_t prices, bool *ret_covere
         look(&exact, 0);
         *ret_covered = exact.looks_left > 0 && exact.prices_left > 0;
     }
-    if (*ret_covered)
+    if (*ret_covered && !plan_search_work_is_least(work))
         work->result.bound_ns =
             fmax(work->result.bound_ns, fmin(exact.left_ns, work->result.cost.time_ns));
     if (*ret_covered) {

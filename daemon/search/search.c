@@ -20,6 +20,21 @@
 #define LOCAL_UNITS 1e6
 #define LOCAL_MAX   300
 
+/* Takes the slots in order, which cost so much, where the time is hardly more and nothing else but
+ * the sum is more. */
+static void settle(struct search_work *work, const struct search_cost *in_order)
+{
+    struct search_result *result = &work->result;
+    double share = in_order->time_ns / fmax(result->cost.time_ns, 1e-3) - 1;
+    if (work->problem->stays == 0 || in_order->over > result->cost.over ||
+        in_order->lack > result->cost.lack || share > work->problem->stays ||
+        in_order->apart > result->cost.apart || in_order->far > result->cost.far)
+        return;
+    plan_search_work_order(work, work->best);
+    result->settled = fmax(share, 0);
+    result->cost = *in_order;
+}
+
 static bool run(struct search_work *work)
 {
     struct search_result *result = &work->result;
@@ -33,6 +48,7 @@ static bool run(struct search_work *work)
             fmax(result->bound_ns, plan_search_work_least(problem, &problem->flow[f]));
     plan_search_work_order(work, work->best);
     plan_search_work_try(work, work->best);
+    struct search_cost in_order = result->cost;
     if (!plan_search_local(work, 1, FIRST_STEPS, FIRST_PRICES) ||
         !plan_search_exact(work, (size_t)(EXACT_UNITS / unit) + 1, &is_covered))
         return false;
@@ -41,6 +57,7 @@ static bool run(struct search_work *work)
                            (size_t)fmin(LOCAL_UNITS / unit + FIRST_PRICES, LOCAL_MAX)))
         return false;
     result->is_proven = is_covered || plan_search_work_is_least(work);
+    settle(work, &in_order);
     return true;
 }
 
@@ -52,28 +69,6 @@ bool plan_search(const struct search_problem *problem, uint16_t *ret_slot,
     if (ok) {
         memcpy(ret_slot, work.best, work.berths * sizeof *ret_slot);
         *ret = work.result;
-    }
-    plan_search_work_done(&work);
-    return ok;
-}
-
-bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot,
-                        struct search_result *result)
-{
-    struct search_work work;
-    bool ok = plan_search_work_init(&work, problem);
-    if (ok) {
-        const struct search_cost *best = &result->cost;
-        plan_search_work_order(&work, work.best);
-        struct search_cost in_order = plan_search_work_cost(&work, work.best);
-        double most = 1 + fmax(same, SEARCH_SAME);
-        if (in_order.over <= best->over && in_order.lack <= best->lack &&
-            in_order.time_ns <= best->time_ns * most && in_order.apart <= best->apart &&
-            in_order.far <= best->far) {
-            memcpy(slot, work.best, work.berths * sizeof *slot);
-            result->settled = best->time_ns > 0 ? fmax(in_order.time_ns / best->time_ns - 1, 0) : 0;
-            result->cost = in_order;
-        }
     }
     plan_search_work_done(&work);
     return ok;

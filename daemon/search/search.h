@@ -73,7 +73,8 @@ struct search_problem {
     /* by kind, from's slot, to's slot; of a flow without to, by kind and twice from's slot */
     const struct search_arc *arc;
     const struct search_use *use;
-    double same; /* a share: no choice is looked for that takes less time by no more */
+    double same;  /* a share: no choice is looked for that takes less time by no more */
+    double stays; /* likewise: slots in order stand for one that takes less by no more; 0 not */
     size_t resources;
     const double *start_ns; /* by resource: what its flows take beside their uses */
     const double *far;      /* by slot */
@@ -98,9 +99,3 @@ struct search_result {
 /* The best found; ret_slot has room for tasks * each berths. False when out of memory. */
 bool plan_search(const struct search_problem *problem, uint16_t *ret_slot,
                  struct search_result *ret);
-
-/* Takes the slots in order instead, where the time is more by at most same, a fraction, and nothing
- * else but the sum is more. slot and result are plan_search's, whose bound stays. False when out of
- * memory. */
-bool plan_search_settle(const struct search_problem *problem, double same, uint16_t *slot,
-                        struct search_result *result);

@@ -159,6 +159,7 @@ enum berth_code plan_bind_objective_search(struct bind_price *price,
         .arc = objective.arc,
         .use = objective.use,
         .same = POLICY_SAME,
+        .stays = POLICY_IN_ORDER,
         .resources = plan_load_resource_count(price->table),
         .start_ns = objective.start_ns,
         .far = choice->far,
@@ -169,8 +170,7 @@ enum berth_code plan_bind_objective_search(struct bind_price *price,
         .price = plan_bind_price_search,
         .context = price,
     };
-    ok = ok && plan_search(&problem, ret_slot, ret) &&
-         plan_search_settle(&problem, POLICY_IN_ORDER, ret_slot, ret);
+    ok = ok && plan_search(&problem, ret_slot, ret);
     plan_bind_objective_done(&objective);
     if (!ok)
         return err_set(err, BERTH_NO_MEMORY, "no memory for a search");

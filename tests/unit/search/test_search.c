@@ -214,6 +214,15 @@ static void in_order_and_several_each_hold_with_many(void **state)
     free(node);
 }
 
+/* The search where slots in order stand for what takes less by no more than that share. */
+static struct search_result settle(struct node *node, double share, uint16_t *slot)
+{
+    node->problem.stays = share;
+    struct search_result result = search(node, slot);
+    node->problem.stays = 0;
+    return result;
+}
+
 /* Slots in order take as long as far as is known, whatever their flows take together. */
 static void in_order_where_nothing_is_faster(void **state)
 {
@@ -226,9 +235,9 @@ static void in_order_where_nothing_is_faster(void **state)
         flow(node, 0, t, -1);
     struct search_result result = search(node, slot), settled = result;
     assert_true(slot[1] == 2 && slot[2] == 3 && result.cost.time_ns == 1000);
-    assert_true(plan_search_settle(&node->problem, 0.001, slot, &settled));
+    settled = settle(node, 0.001, slot);
     assert_true(slot[1] == 2 && settled.cost.time_ns == 1000 && settled.settled == 0);
-    assert_true(plan_search_settle(&node->problem, 0.01, slot, &settled));
+    settled = settle(node, 0.01, slot);
     assert_true(slot[1] == 1 && settled.cost.time_ns == 1005 && settled.bound_ns == 1000 &&
                 settled.is_proven && fabs(settled.settled - 0.005) < 1e-9);
     arc_of(node, 0, 1, 1)->alone_ns = 1005;
@@ -240,13 +249,13 @@ static void in_order_where_nothing_is_faster(void **state)
     arc_of(node, 0, 3, 3)->alone_ns = 990;
     settled = result = search(node, slot);
     assert_true(slot[2] == 3 && result.cost.time_ns == 1005);
-    assert_true(plan_search_settle(&node->problem, 0.001, slot, &settled));
+    settled = settle(node, 0.001, slot);
     assert_true(slot[0] == 0 && slot[1] == 1 && slot[2] == 2 && settled.cost.time_ns == 1005 &&
                 settled.bound_ns == 1005 && settled.is_proven);
     /* Farther from what a task needs is worse, whatever is equal beside. */
     node->far[2] = 1;
     settled = search(node, slot);
-    assert_true(plan_search_settle(&node->problem, 0.01, slot, &settled));
+    settled = settle(node, 0.01, slot);
     assert_true(slot[2] == 3);
     free(node);
 }
@@ -266,9 +275,9 @@ static void outside_is_spread(void **state)
     node->problem.meet = node->meet;
     for (int t = 0; t < 2; t++)
         flow(node, 0, t, -1);
-    struct search_result result = search(node, slot), settled = result;
+    struct search_result result = search(node, slot);
     assert_true(slot[0] == 0 && slot[1] == 4 && result.is_proven);
-    assert_true(plan_search_settle(&node->problem, 0.01, slot, &settled));
+    settle(node, 0.01, slot);
     assert_true(slot[0] == 0 && slot[1] == 4);
     for (size_t i = 4; i < 8; i++)
         arc_of(node, 0, i, i)->alone_ns = 1001; /* time goes first */
@@ -293,7 +302,8 @@ static void settling_costs_no_more_than_is_known(void **state)
         for (size_t a = 0; a < KINDS * 36; a++)
             node->arc[a].alone_ns *= 1 + 0.02 * (double)(random_next(&seed) % 100) / 100;
         struct search_result best = search(node, slot), settled = best;
-        assert_true(best.is_proven && plan_search_settle(&node->problem, 0.02, slot, &settled));
+        assert_true(best.is_proven);
+        settled = settle(node, 0.02, slot);
         struct search_cost found = price(node, slot);
         add_far(node, slot, &found);
         assert_true(compare(&found, &settled.cost) == 0 && settled.bound_ns == best.bound_ns);
