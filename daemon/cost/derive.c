@@ -20,8 +20,7 @@ bool derive_costs(struct snapshot *snapshot)
                           ? limits_new(snapshot->graph, snapshot->sets, snapshot->values)
                           : NULL;
     derived->matrix = derived->limits != NULL ? matrix_new(snapshot) : NULL;
-    bool ok = derived->matrix != NULL && matrix_finish(derived->matrix);
-    if (!ok)
+    if (derived->matrix == NULL)
         derived_free(derived);
-    return ok;
+    return derived->matrix != NULL;
 }

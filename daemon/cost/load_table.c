@@ -210,10 +210,8 @@ static bool list_uses(struct load_table *table, struct load_transfer *transfer, 
 {
     const struct limits *limits = table->snap->derived.limits;
     const struct transfer *alone = &transfer->alone;
-    const char *axes =
-        alone->basis == BASIS_OWN ? values_axes(table->snap->values, alone->value) : "";
     uint16_t item[LIMITS_USES_MAX];
-    size_t count = limits_of(limits, transfer->kind, alone->from, alone->to, axes, item);
+    size_t count = limits_of(limits, transfer->kind, alone->from, alone->to, alone->axes, item);
     transfer->use = (uint32_t)table->use_count;
     bool ok = both == SIM_NO_LIMIT || add_use(table, transfer, both);
     for (size_t i = 0; i < count && ok; i++)

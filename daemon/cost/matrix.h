@@ -2,10 +2,10 @@
  * The transfer matrix: for each ordered pair of memories of a node and each mechanism the transfer
  * alone, derived once for a snapshot and constant from then on.
  *
- * The number behind a rate is decided in one place (cost/matrix.c): a transfer's own value; the
- * measured rate of the opposite direction; the stated rate of links scaled by what transfers reach
- * of such links, bounded by the highest rate known at an end, by a published limit or bound. Two
- * GPUs of different vendors have none. Memory that a GPU and its cores share (MI300A) is that
+ * The number behind a rate is decided by one table (cost/matrix_rate.c): a transfer's own value;
+ * the measured rate of the opposite direction; the stated rate of links scaled by what transfers
+ * reach of such links, bounded by the highest rate known at an end, by a published limit or bound.
+ * Two GPUs of different vendors have none. Memory that a GPU and its cores share (MI300A) is that
  * GPU's.
  */
 #pragma once
@@ -23,17 +23,15 @@ struct matrix_item {
     const struct value *peer_both; /* rate of both directions of that; NULL unknown */
 };
 
-/* Derives it in two steps, once curves and limits of the snapshot are derived. NULL and false when
- * out of memory. */
+/* Derives it, once curves and limits of the snapshot are derived. NULL when out of memory. */
 struct matrix *matrix_new(const struct snapshot *snap);
-bool matrix_finish(struct matrix *matrix);
 void matrix_free(struct matrix *matrix); /* NULL is fine */
 
 /* Returns the transfer between two memories; NULL where nothing is known of it. */
 const struct matrix_item *matrix_find(const struct matrix *matrix, place_id from, place_id to,
                                       enum mechanism by);
 
-/* Returns the memories of the node: GPUs and NUMA nodes, ascending. */
+/* Returns the memories of the node: GPUs that answer and NUMA nodes, ascending. */
 size_t matrix_memories(const struct matrix *matrix, const place_id **ret_memory);
 
 /* True for a memory that may hold bytes on their way to another: each but a GPU's that the kernel

@@ -20,6 +20,7 @@ struct transfer transfer_none(const struct graph *graph, place_id from, place_id
                              .kind = by == MECHANISM_COPY_ENGINE ? engine : kernel,
                              .driver = from_gpu ? from : to,
                              .source = SOURCE_LOWER_BOUND,
+                             .axes = "",
                              .sizes = SOURCE_LOWER_BOUND,
                              .least_bytes = INFINITY,
                              .low = NAN,

@@ -23,7 +23,7 @@
 enum mechanism { MECHANISM_COPY_ENGINE, MECHANISM_KERNEL };
 #define MECHANISMS 2
 
-/* The number behind a rate, in the order in which one is looked for (cost/matrix.c). */
+/* The number behind a rate (cost/matrix_rate.c). */
 enum basis {
     BASIS_OWN,     /* a value of that transfer, measured, published or stated: rate */
     BASIS_REVERSE, /* the measured rate of the opposite direction */
@@ -41,11 +41,12 @@ struct transfer {
     place_id driver; /* the GPU that does it; PLACE_NONE: a NIC */
     enum basis basis;
     enum source source; /* of the rate */
+    const char *why;    /* static: the number behind the rate, for the end of a sentence */
     /* of the snapshot: the number behind the rate; NULL: links or an engine's limit */
     const struct value *value;
-    double stated;     /* stated rate of the links, where basis scales or bounds it; 0 none */
-    const char *reach; /* static: source of the share that such links reach; NULL unknown */
-    /* static: the published limit of such engines, where only links give the rate; NULL none */
+    const char *axes; /* of the snapshot: of a rate of its own; "" others */
+    double stated;    /* stated rate of the links, where these are the basis; 0 none */
+    /* static: the published limit of such engines; NULL none */
     const struct engine_limit *engine;
 
     double bytes_per_s, low, high; /* of large sizes; low and high NAN unknown */

@@ -60,19 +60,6 @@ static const char *by_name(enum mechanism by)
     return by == MECHANISM_KERNEL ? "kernel" : "copy engine";
 }
 
-/* Where a hop's rate is from. */
-static const char *rate_source(const struct transfer *hop)
-{
-    return hop->basis == BASIS_OWN && hop->value != NULL ? value_source_name(hop->value->source)
-           : hop->basis == BASIS_MEMORY                  ? "half of the rate of that memory"
-           : hop->basis == BASIS_REVERSE                 ? "the rate of the other direction"
-           : hop->basis == BASIS_ENGINE ? "the published limit of such copy engines"
-           : hop->basis == BASIS_BOUND  ? "a published bound of such accesses"
-           : hop->value != NULL         ? "the highest rate at either end"
-           : hop->reach != NULL         ? "the stated rate of the links and the efficiency of such"
-                                        : "the stated rate of the links";
-}
-
 static void warn_of_hop(const struct route_work *work, const struct route_option *option,
                         const struct route_part *part, size_t i, bool is_first)
 {
@@ -82,7 +69,7 @@ static void warn_of_hop(const struct route_work *work, const struct route_option
     double bytes = part->share * work->bytes, piece = price_piece(part, work->bytes);
     if (hop->basis != BASIS_OWN)
         reasons_add(warnings, REASON_RATE_NOT_MEASURED,
-                    SUBJECTS(from, to, by_name(hop->by), rate_source(hop)), NO_NUMBERS);
+                    SUBJECTS(from, to, by_name(hop->by), hop->why), NO_NUMBERS);
     unsigned lacks = transfer_lacks(hop, bytes, piece);
     bool is_own = hop->basis == BASIS_OWN, is_call = is_first && i == 0;
     bool lacks_size = (lacks & (is_own ? LACKS_SIZE : LACKS_START)) != 0;
@@ -156,7 +143,7 @@ static enum berth_code warn_of_overlap(struct route_work *work, struct berth_err
         return BERTH_OK;
     struct transfer kernel = by_kernel->alone;
     reasons_add(&work->answer->warnings, REASON_ENGINES_STOP,
-                SUBJECTS(name_of(work, from), name_of(work, to), rate_source(&kernel)),
+                SUBJECTS(name_of(work, from), name_of(work, to), kernel.why),
                 NUMBERS(engine->alone.bytes_per_s, kernel.bytes_per_s));
     kernel.call = NULL; /* only the rate is told */
     enum berth_code code = transfer_cite(&kernel, evidence, first->why, err);
@@ -175,10 +162,10 @@ static void tell_first(const struct route_work *work)
         for (size_t i = 1; i < first->part[p].hop_count; i++)
             hop =
                 first->part[p].hop[i].bytes_per_s < hop->bytes_per_s ? &first->part[p].hop[i] : hop;
-        reasons_add(&work->answer->reasons, REASON_HOP_RATE,
-                    SUBJECTS(name_of(work, hop->from), name_of(work, hop->to), by_name(hop->by),
-                             rate_source(hop)),
-                    NUMBERS(hop->bytes_per_s));
+        reasons_add(
+            &work->answer->reasons, REASON_HOP_RATE,
+            SUBJECTS(name_of(work, hop->from), name_of(work, hop->to), by_name(hop->by), hop->why),
+            NUMBERS(hop->bytes_per_s));
     }
 }
 

@@ -40,10 +40,8 @@ static size_t hop_of(struct fits *fits, const struct transfer *transfer)
     if (at < fits->hops || at == HOPS)
         return at;
     struct hop *hop = &fits->hop[fits->hops++];
-    const char *axes =
-        transfer->basis == BASIS_OWN ? values_axes(snap->values, transfer->value) : "";
     size_t count =
-        limits_of(limits, transfer->kind, transfer->from, transfer->to, axes, hop->limit);
+        limits_of(limits, transfer->kind, transfer->from, transfer->to, transfer->axes, hop->limit);
     hop->transfer = transfer;
     hop->limits = 0;
     while (hop->limits < count && limits->item[hop->limit[hop->limits]].source == LIMIT_RUNS)

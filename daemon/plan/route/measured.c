@@ -31,10 +31,8 @@ static bool has_all(const struct route_work *work, const struct set *set,
 {
     for (size_t i = 0; i < group->count; i++) {
         const struct transfer *hop = group->hop[i];
-        const char *axes =
-            hop->basis == BASIS_OWN ? values_axes(work->snap->values, hop->value) : NULL;
-        if (axes == NULL || find_flow(set, hop->from, hop->to, axes) == NULL ||
-            (needs_back(work, group) && find_flow(set, hop->to, hop->from, axes) == NULL))
+        if (hop->basis != BASIS_OWN || find_flow(set, hop->from, hop->to, hop->axes) == NULL ||
+            (needs_back(work, group) && find_flow(set, hop->to, hop->from, hop->axes) == NULL))
             return false;
     }
     return true;
@@ -151,14 +149,12 @@ static const struct limit *limit_of_run(const struct route_work *work, const str
 }
 
 /* Slows hops to their rates in that run. Returns the greatest factor on the time of a part. */
-static double take_run(const struct route_work *work, const struct measured_group *group,
-                       const struct set *run)
+static double take_run(const struct measured_group *group, const struct set *run)
 {
     double most = 1;
     for (size_t i = 0; i < group->own; i++) {
         struct transfer *hop = group->hop[i];
-        const char *axes = values_axes(work->snap->values, hop->value);
-        double rate = find_flow(run, hop->from, hop->to, axes)->bytes_per_s,
+        double rate = find_flow(run, hop->from, hop->to, hop->axes)->bytes_per_s,
                slower = price_hop_rate(hop) / rate;
         hop->slowdown *= slower > 1 + POLICY_SAME ? slower : 1;
         most = fmax(most, group->rate[i] / rate);
@@ -176,7 +172,7 @@ static void take_runs(const struct route_work *work, struct route_option *option
         const struct set *run = group[g].count > 1 ? find_run(work, &group[g]) : NULL;
         if (run == NULL)
             continue;
-        double slower = take_run(work, &group[g], run);
+        double slower = take_run(&group[g], run);
         if (!(slower > most))
             continue;
         most = slower;

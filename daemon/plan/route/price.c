@@ -321,7 +321,9 @@ bool price_begin(const struct route_work *work, const struct route_option *optio
     }
     for (size_t i = 0; i < request->concurrent_count; i++)
         transfer[count++] = &work->concurrent[i];
-    if (route_is_direct(option) && request->concurrent_count == 0)
+    /* both directions without a number share limits */
+    if (route_is_direct(option) && request->concurrent_count == 0 &&
+        transfer[0]->slowdown_source < SOURCE_NOMINAL)
         return true;
     price->step = step_new(work->snap, transfer, count);
     return price->step != NULL;
