@@ -220,7 +220,6 @@ def several_gpus_a_task_are_proven_and_stay_together():
                 reply = daemon.call(BIND, {"tasks": tasks, "gpus_per_task": each, **traffic})
                 torn = [task["gpus"] for task in reply["tasks"] if each == 2 and int(task["gpus"][0][3:]) // 2 != int(task["gpus"][1][3:]) // 2]
                 assert reply["predicted"]["time_ns"] <= reply["baseline"]["time_ns"] * (0.99 if torn else 1 + 1e-9), (tasks, each, traffic)
-                assert each > 2 or bool(torn) == any("several modules" in warning for warning in texts(reply, "warnings")), (torn, texts(reply, "warnings"))
                 if each == 2 and not torn or "host_bytes" not in traffic:  # else its memory is none that the search could know
                     assert reply["proven_optimal"] and reply["gap"] <= 0.03, (tasks, each, traffic, reply["gap"])
 
