@@ -380,8 +380,9 @@ def twice_the_bytes_leave_the_choice():
                 if name == "mi300a" and "numa0" in (start, target) and "gpu0" not in (start, target):
                     continue  # nothing says what goes between the processors
                 ways = [node.first_way(start, target, size) for size in (GIB, 2 * GIB, 4 * GIB)]
-                times = [way["predicted"]["time_ns"] for way in ways]  # splits within 1 % of each other may take turns
-                assert all(1.96 <= more / less <= 2.02 for less, more in zip(times, times[1:])), (name, start, target, times)
+                times = [way["predicted"]["time_ns"] for way in ways]  # through another memory the first piece goes alone, which is a smaller part of more bytes
+                is_staged = any(part["via"] for part in ways[0]["segments"])
+                assert all((1.96 if is_staged else 1.995) <= more / less <= 2 + 1e-9 for less, more in zip(times, times[1:])), (name, start, target, times)
                 access = {"by": start, "reads_bytes": 4 * GIB, "writes_bytes": draw.choice([0, GIB])}
                 memories = [node.first_memory(GIB, {**access, **{key: twice * access[key] for key in ("reads_bytes", "writes_bytes")}}) for twice in (1, 2)]
                 assert [memories[0][key] for key in ("memory", "kind")] == [memories[1][key] for key in ("memory", "kind")], (name, access, memories)
