@@ -1,8 +1,10 @@
 /*
- * Cores: values of the nearest places that have them (core, L3, NUMA node, package), interpolated
- * between measured numbers of cores; the same by published or stated values, which are upper ends
- * for fewer cores; links between packages that have one memory with their GPUs (MI300A); at most
- * the rate of cores in the memory's own package, or a published bound.
+ * Rates and latencies of cores. The first of these that is known counts:
+ * 1. measured values of the nearest places that have the cores, interpolated between numbers of
+ *    cores
+ * 2. published or stated ones, which are upper ends for fewer cores
+ * 3. links between packages that have one memory with their GPUs (MI300A)
+ * 4. as a bound, the rate of cores in the memory's own package, or a published bound
  */
 #include "cost/memrate.h"
 
@@ -23,7 +25,7 @@ static const struct cover {
               {PLACE_LLC, true}};
 #define COVERS (sizeof covers / sizeof *covers)
 
-/* Values that count: those of a later pass where an earlier one finds none. */
+/* Values that count. A later pass follows where an earlier one finds none. */
 enum pass { PASS_MEASURED, PASS_ANY, PASS_LINKS, PASSES };
 
 static double lower(double a, double b) { return isnan(a) || isnan(b) ? NAN : fmin(a, b); }
@@ -35,8 +37,8 @@ static const char *axes_of(enum memrate_what what)
     return what == MEMRATE_WRITE ? "operation=write" : "";
 }
 
-/* The number of cores, or of bytes, in canonical axes; all where they name none, NAN where they
- * name something else. */
+/* Returns the number of cores, or of bytes, in canonical axes; all where they name none, NAN where
+ * they name something else. */
 static double number_of(const char *axes, enum memrate_what what, double all)
 {
     const char *key = what == MEMRATE_LATENCY ? "bytes=" : "threads=";
@@ -53,7 +55,7 @@ static double number_of(const char *axes, enum memrate_what what, double all)
     return *end == '\0' ? number : NAN;
 }
 
-/* What so many cores of one place get, or the latency over the smallest buffer of so many bytes. */
+/* Returns the rate of so many cores of one place, or the latency in so many bytes. */
 static struct memrate of_place(const struct memrate_access *access, place_id from, double wanted,
                                enum memrate_what what, enum pass pass)
 {
@@ -97,7 +99,7 @@ static struct memrate of_place(const struct memrate_access *access, place_id fro
     return found;
 }
 
-/* The next place of a kind that has some of the cores, at or after start. */
+/* Returns the next place of a kind that has some of the cores, at or after start. */
 static place_id next_part(const struct memrate_access *access, enum place_kind kind, place_id start)
 {
     place_id p = graph_next(access->snap->graph, kind, start);
@@ -106,7 +108,7 @@ static place_id next_part(const struct memrate_access *access, enum place_kind k
     return p;
 }
 
-/* What all cores get of a NUMA node's that have a share of them each, and of the bytes. */
+/* Adds a place that has a share of the cores, and of the bytes. */
 static struct memrate with_part(struct memrate all, const struct memrate *part, double share,
                                 enum memrate_what what)
 {
@@ -118,7 +120,7 @@ static struct memrate with_part(struct memrate all, const struct memrate *part, 
     return memrate_doubted(all, part->source, part->source >= all.source ? part->why : all.why);
 }
 
-/* The cores as places of one kind. */
+/* Returns the rate or latency of the cores as places of one kind. */
 static struct memrate of_cover(const struct memrate_access *access, const struct cover *cover,
                                enum memrate_what what, enum pass pass)
 {

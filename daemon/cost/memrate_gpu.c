@@ -1,7 +1,7 @@
 /*
- * Kernels of a GPU: its own value; that of a similar access (a copy, another kind of allocation, a
- * GPU of the same model); the other direction; published; stated by firmware. By links where there
- * is none.
+ * Rates and latencies of a GPU's kernels, by values (rows below): its own; a similar access's (a
+ * copy, another kind of allocation, a GPU of the same model); the other direction's; published;
+ * stated by firmware. Links where there is none.
  */
 #include "cost/memrate.h"
 
@@ -17,8 +17,8 @@ enum { OWN = 1, PEER = 2, HOST = 4, ANYWHERE = 7 };
 /* Kinds of allocations that a value is of. */
 enum { ANY = 15, MANAGED = 1 << MEMKIND_MANAGED, SYSTEM = 1 << MEMKIND_SYSTEM, BUT_MANAGED = 11 };
 
-/* Between which places a value is: from the GPU that accesses the memory, the way of the bytes, the
- * same from the other end, and of the cores that have the memory as well. */
+/* Places of a value: from the GPU to the memory, as the bytes move, the same two the other way
+ * round, and the memory as cores know it. */
 enum ends { OF_GPU, OF_BYTES, OF_MEMORY, AGAINST_BYTES, OF_CORES };
 
 /* Axes by enum memrate_what; NULL: the value says nothing of that. */
@@ -59,7 +59,7 @@ static const struct row {
     {ANYWHERE, ANY, METRIC_MEMORY_LATENCY, OF_GPU, latency, SOURCE_MEASURED},
 };
 
-/* What is looked for, between a GPU and a memory. */
+/* A question for values between a GPU and a memory. */
 struct ask {
     const struct memrate_access *access;
     place_id gpu, memory;
@@ -68,8 +68,8 @@ struct ask {
     enum source least; /* of all that is found by it */
 };
 
-/* What firmware says of the one memory is true for the GPU, the rate of cores is not. Published
- * rates of copy engines say nothing of kernels, which have all links. */
+/* Stated rates of the one memory hold for the GPU, those of cores do not. Published rates of copy
+ * engines say nothing of kernels, which have all links. */
 static bool counts(const struct row *row, const struct value *value)
 {
     if (value == NULL || !(value->value > 0))
@@ -117,7 +117,7 @@ static void consider(const struct ask *ask, struct memrate *best)
     }
 }
 
-/* The GPU's own memory; that of a GPU of the same model. */
+/* Looks at the GPU's own memory, then at that of GPUs of the same model. */
 static void consider_own(struct ask ask, struct memrate *best)
 {
     const struct graph *graph = ask.access->snap->graph;
@@ -137,7 +137,7 @@ static void consider_own(struct ask ask, struct memrate *best)
     }
 }
 
-/* By values alone. Memory of a processor that is a GPU's as well is another kind of that GPU's. */
+/* Looks at values alone. A processor's memory that is a GPU's as well is one more kind of that. */
 static struct memrate by_values(const struct memrate_access *access, enum memrate_what what)
 {
     const struct memkind_place *place = &access->place;
@@ -190,8 +190,8 @@ struct memrate memrate_of_gpu(const struct memrate_access *access, enum memrate_
     return found;
 }
 
-/* That at the nearest NUMA node stands for others, so that none looks better for want of a
- * measurement. */
+/* The first touch at the nearest NUMA node stands for others, so that none looks better for want of
+ * a measurement. */
 struct memrate memrate_first_touch(const struct memrate_access *access, enum memrate_what what)
 {
     static const char *const axes[2][2][2] = {

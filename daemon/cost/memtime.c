@@ -13,7 +13,7 @@
 #define SHARED_AXES  "bytes=16777216" /* the largest size of shared_write */
 #define SHARED_BYTES 16777216.0
 
-/* No access takes as long: longer streams need no look at latencies. */
+/* Longer than any access: such streams need no look at latencies. */
 #define ACCESS_MOST_NS 1e4
 
 static double less(double a, double b) { return a < b ? 0 : a - b; }
@@ -30,7 +30,7 @@ static struct estimate within(const struct memrate *rate, double time_ns, double
                              .why = rate->why};
 }
 
-/* The mean of so many repetitions. peers: the deviation of such cells. */
+/* Returns the mean of so many repetitions. peers: the deviation of such cells. */
 static struct estimate repeated(const struct memrate *rate, double time_ns, double peers,
                                 double rounds)
 {
@@ -45,7 +45,7 @@ static struct estimate by_rate(const struct memrate *rate, double bytes, double 
 
 /* ---- a GPU's kernels ---- */
 
-/* The deviation of one repetition from the next, of such transfers; 0 not known. */
+/* Returns the deviation of one repetition of such transfers from the next; 0 unknown. */
 static double deviation_of(const struct snapshot *snap, const struct value *value)
 {
     const struct limits *limits = snap->derived.limits;
@@ -68,7 +68,7 @@ static struct memuser_start start_of(const struct memrate_access *access)
                                                               : user->in_far;
 }
 
-/* Started each time around the buffer. Starting deviates by as much as the rest. */
+/* Counts a kernel for each time around the buffer. Its start deviates by as much as the rest. */
 static struct estimate by_kernels(const struct memrate_access *access, const struct memrate *rate,
                                   struct memuser_start start, double bytes)
 {
@@ -85,8 +85,8 @@ static struct estimate by_kernels(const struct memrate_access *access, const str
                : time;
 }
 
-/* Small buffers by the curve of that transfer: each time around the buffer deviates by itself.
- * Sizes that were all timed many at once say little of one, other transfers more. */
+/* Takes small buffers from the curve of that transfer: each time around the buffer deviates by
+ * itself. Sizes that were timed many at once say little of one, other transfers more. */
 static struct estimate by_gpu(const struct memrate_access *access, enum memrate_what what,
                               double bytes)
 {
@@ -109,7 +109,7 @@ static struct estimate by_gpu(const struct memrate_access *access, enum memrate_
     return within(&rate, rounds * curve_time_ns(curve, once), spread);
 }
 
-/* Once around the buffer by the rate of the first touch, where there is one. */
+/* Counts once around the buffer by the rate of the first touch, where there is one. */
 static struct estimate by_gpu_from_first(const struct memrate_access *access,
                                          enum memrate_what what, double bytes)
 {

@@ -72,7 +72,7 @@ static enum memuser_reach look(const struct snapshot *snap, const struct shown *
     return MEMUSER_UNKNOWN;
 }
 
-/* Reached where one of them shows it of any NUMA node. */
+/* Looks for one of them that shows it of any NUMA node. */
 static enum memuser_reach look_at_host(const struct snapshot *snap, place_id gpu,
                                        const struct shown *shown)
 {
@@ -135,7 +135,7 @@ struct memuser_reached memuser_reaches(const struct memuser *user, const struct 
 
 /* ---- kernels ---- */
 
-/* The latest of that start and those that are known by a metric of the GPU. */
+/* Returns the latest of that start and those of the GPU's curves of a metric. */
 static struct memuser_start or_later(const struct snapshot *snap, enum metric metric, place_id gpu,
                                      struct memuser_start start)
 {
@@ -149,8 +149,8 @@ static struct memuser_start or_later(const struct snapshot *snap, enum metric me
     return (struct memuser_start){most, isinf(least) ? 0 : most - least};
 }
 
-/* In its own memory a kernel starts as a streaming copy does. Elsewhere it starts no faster than
- * any that is known there; the host's far memory is as far as another GPU's. */
+/* A kernel starts in its own memory as a streaming copy does, and elsewhere no faster than any that
+ * is known there. The host's far memory is as far as another GPU's. */
 struct memuser memuser_of_gpu(const struct snapshot *snap, place_id gpu)
 {
     static const struct shown managed[] = {

@@ -12,7 +12,7 @@
 /* with more memories nothing is found to be shared */
 #define DOUBT_MOST (3 * LIMITS_PLACES_MAX)
 
-/* Each part has the doubt about it; what is not predicted stands by distance. */
+/* Warns by the code of each part. An option without a prediction stands by distance. */
 static void warn_of_option(struct alloc_work *work, const struct alloc_option *option)
 {
     struct reasons *warnings = &work->answer.warnings;
@@ -30,7 +30,7 @@ static void warn_of_option(struct alloc_work *work, const struct alloc_option *o
     }
 }
 
-/* Links that are down between gpus that use the buffer and those in whose memory it may be. */
+/* Warns of links that are down between gpus that use the buffer and those whose memory it is. */
 static void warn_of_links(struct alloc_work *work)
 {
     const struct graph *graph = work->snap->graph;
@@ -66,8 +66,8 @@ static void warn_of_contradictions(struct alloc_work *work)
 
 static double time_of(const struct alloc_option *option) { return option->predicted.time_ns; }
 
-/* The best option of another memory that takes longer, else of another memory, else of another
- * kind; NULL when none is predicted. */
+/* Returns the best option of another memory that takes longer, else of another memory, else of
+ * another kind; NULL when none is predicted. */
 static const struct alloc_option *runner_up(const struct alloc_answer *answer)
 {
     const struct alloc_option *first = &answer->option[0], *elsewhere = NULL, *of_kind = NULL;

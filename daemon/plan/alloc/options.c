@@ -30,7 +30,7 @@ static bool allows_device(const struct alloc_work *work, place_id gpu)
     return allowed_has_gpu(allowed, gpu) && (!names_gpus || allowed->memory[gpu]);
 }
 
-/* The place of a kind that uses the buffer most, the first of equals; PLACE_NONE none. */
+/* Returns the place of a kind that uses the buffer most, the first of equals; PLACE_NONE none. */
 static place_id find_heaviest(const struct alloc_work *work, enum place_kind kind, double *most)
 {
     const struct graph *graph = work->snap->graph;
@@ -89,7 +89,7 @@ static int64_t detail_of(const struct place *place, const char *key)
     return text != NULL ? strtoll(text, NULL, 10) : -1;
 }
 
-/* Now of a NUMA node; of a gpu on this machine as its driver was asked last, some time ago. */
+/* Takes the free memory of a NUMA node from now, of a gpu from when its driver was asked last. */
 static void find_free(const struct alloc_work *work, struct alloc_option *option)
 {
     const struct graph *graph = work->snap->graph;
@@ -111,7 +111,7 @@ static void find_free(const struct alloc_work *work, struct alloc_option *option
                        option->free_bytes < work->request->bytes;
 }
 
-/* How many candidates are allowed, how many all users reach, and the largest of those. */
+/* Numbers of candidates that are allowed and that all users reach; the largest of these. */
 struct tally {
     size_t allowed, reached;
     int64_t largest;

@@ -5,8 +5,7 @@
 #include "cost/policy.h"
 #include "plan/alloc/work.h"
 
-/* How doubtful the order's time is: 0 not, 1 nominal and not the nearest, 2 a lower bound, 3
- * unknown. */
+/* Returns how doubtful the time is: 0 not, 1 nominal and not the nearest, 2 a bound, 3 unknown. */
 static int rank_of(const struct alloc_option *option)
 {
     if (isnan(option->order.time_ns))
@@ -28,7 +27,7 @@ static int plainness(const struct alloc_work *work, const struct alloc_option *o
     return is_gpus ? -1 : order[option->place.kind];
 }
 
-/* Compares room and evidence, then what comes before the other: more than 0 when b does. */
+/* Compares room and evidence: more than 0 when b comes first. */
 static int compare_evidence(const struct alloc_option *a, const struct alloc_option *b)
 {
     int room = a->is_short - b->is_short;
@@ -46,8 +45,8 @@ static double compare_same(const struct alloc_work *work, const struct alloc_opt
     return plain != 0 ? plain : a->place.memory - b->place.memory;
 }
 
-/* The option that comes first of those from index first on: of all that take as long as the fastest
- * with the best evidence the nearest. */
+/* Returns the option that comes first of those from index first on: the nearest of all that take as
+ * long as the fastest with the best evidence. */
 static size_t next_of(const struct alloc_work *work, size_t first)
 {
     const struct alloc_option *option = work->answer.option, *fastest = &option[first];
