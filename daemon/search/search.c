@@ -21,14 +21,15 @@
 #define LOCAL_MAX   300
 
 /* Takes the slots in order, which cost so much, where the time is hardly more and nothing else but
- * the sum is more. */
+ * the sum is more; of shared slots the way to the host does not count either. */
 static void settle(struct search_work *work, const struct search_cost *in_order)
 {
     struct search_result *result = &work->result;
     double share = in_order->time_ns / fmax(result->cost.time_ns, 1e-3) - 1;
+    bool is_far = in_order->far > result->cost.far && work->fullest == 1;
     if (work->problem->stays == 0 || in_order->over > result->cost.over ||
         in_order->lack > result->cost.lack || share > work->problem->stays ||
-        in_order->apart > result->cost.apart || in_order->far > result->cost.far)
+        in_order->apart > result->cost.apart || is_far)
         return;
     plan_search_work_order(work, work->best);
     result->settled = fmax(share, 0);
