@@ -2,48 +2,44 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Relative, to each side, of a number without an interval: stated figures are rounded so. */
-#define ROUNDED 0.005
+#include "cost/policy.h"
 
 struct class
 {
-    uint32_t sort;
+    const struct classes_item *first, *stands;
     double low[CLASSES_SIZES], high[CLASSES_SIZES]; /* common to all members */
-    size_t stands;
 };
 
-struct sorted {
-    const struct classes_item *item;
-    size_t index, class;
-};
-
-static double low_of(const struct classes_item *item, size_t k)
+/* A stated figure is rounded by as much, to each side. */
+static void round_stated(struct classes_item *item)
 {
-    return isnan(item->low[k]) ? item->value[k] * (1 - ROUNDED) : item->low[k];
-}
-
-static double high_of(const struct classes_item *item, size_t k)
-{
-    return isnan(item->high[k]) ? item->value[k] * (1 + ROUNDED) : item->high[k];
+    for (size_t k = 0; k < CLASSES_SIZES; k++) {
+        if (isnan(item->low[k]))
+            item->low[k] = item->value[k] * (1 - POLICY_SAME / 2);
+        if (isnan(item->high[k]))
+            item->high[k] = item->value[k] * (1 + POLICY_SAME / 2);
+    }
 }
 
 static int compare(const void *a, const void *b)
 {
-    const struct sorted *x = a, *y = b;
-    double p = x->item->value[CLASSES_SIZES - 1], q = y->item->value[CLASSES_SIZES - 1];
-    return p != q ? (p < q ? -1 : 1) : (x->index > y->index) - (x->index < y->index);
+    const struct classes_item *x = *(struct classes_item *const *)a,
+                              *y = *(struct classes_item *const *)b;
+    double p = x->value[CLASSES_SIZES - 1], q = y->value[CLASSES_SIZES - 1];
+    return p != q ? (p < q ? -1 : 1) : (x > y) - (x < y);
 }
 
 /* Joins the class, if all intervals keep something in common. */
 static bool joins(struct class *class, const struct classes_item *item)
 {
-    bool fits = class->sort == item->sort;
+    bool fits = class->first->sort == item->sort;
     for (size_t k = 0; k < CLASSES_SIZES && fits; k++)
-        fits = low_of(item, k) <= class->high[k] && high_of(item, k) >= class->low[k];
+        fits = item->low[k] <= class->high[k] && item->high[k] >= class->low[k];
     for (size_t k = 0; k < CLASSES_SIZES && fits; k++) {
-        class->low[k] = fmax(class->low[k], low_of(item, k));
-        class->high[k] = fmin(class->high[k], high_of(item, k));
+        class->low[k] = fmax(class->low[k], item->low[k]);
+        class->high[k] = fmin(class->high[k], item->high[k]);
     }
     return fits;
 }
@@ -58,43 +54,42 @@ static double distance(const struct classes_item *item, const struct class *clas
     return most;
 }
 
-static bool stands_rather(const struct classes_item *a, const struct classes_item *b,
-                          const struct class *class)
+static bool stands_rather(const struct classes_item *item, const struct class *class)
 {
-    return a->is_best != b->is_best ? a->is_best : distance(a, class) < distance(b, class);
+    const struct classes_item *other = class->stands;
+    return other == NULL ||
+           (item->is_best != other->is_best ? item->is_best
+                                            : distance(item, class) < distance(other, class));
 }
 
 bool classes_find(struct classes_item *item, size_t count)
 {
-    struct class *class = calloc(count + 1, sizeof *class);
-    struct sorted *sorted = calloc(count + 1, sizeof *sorted);
-    size_t classes = 0;
+    struct class *class = calloc(count + 1, sizeof *class), *end = class;
+    struct classes_item **sorted = calloc(count + 1, sizeof *sorted);
     bool ok = class != NULL && sorted != NULL;
-    for (size_t i = 0; ok && i < count; i++)
-        sorted[i] = (struct sorted){.item = &item[i], .index = i};
+    for (size_t i = 0; ok && i < count; i++) {
+        round_stated(&item[i]);
+        sorted[i] = &item[i];
+    }
     if (ok)
         qsort(sorted, count, sizeof *sorted, compare);
     for (size_t i = 0; ok && i < count; i++) {
-        size_t c = 0;
-        while (c < classes && !joins(&class[c], sorted[i].item))
-            c++;
-        if (c == classes) {
-            class[classes] = (struct class){.sort = sorted[i].item->sort, .stands = SIZE_MAX};
-            for (size_t k = 0; k < CLASSES_SIZES; k++) {
-                class[classes].low[k] = low_of(sorted[i].item, k);
-                class[classes].high[k] = high_of(sorted[i].item, k);
-            }
-            classes++;
+        struct class *its = class;
+        while (its < end && !joins(its, sorted[i]))
+            its++;
+        if (its == end) {
+            its->first = sorted[i];
+            memcpy(its->low, sorted[i]->low, sizeof its->low);
+            memcpy(its->high, sorted[i]->high, sizeof its->high);
+            end++;
         }
-        sorted[i].class = c;
-    }
-    for (size_t i = 0; ok && i < count; i++) {
-        struct class *its = &class[sorted[i].class];
-        if (its->stands == SIZE_MAX || stands_rather(sorted[i].item, &item[its->stands], its))
-            its->stands = sorted[i].index;
+        sorted[i]->stands = (uint32_t)(its - class);
     }
     for (size_t i = 0; ok && i < count; i++)
-        item[sorted[i].index].stands = (uint32_t) class[sorted[i].class].stands;
+        if (stands_rather(sorted[i], &class[sorted[i]->stands]))
+            class[sorted[i]->stands].stands = sorted[i];
+    for (size_t i = 0; ok && i < count; i++)
+        item[i].stands = (uint32_t)(class[item[i].stands].stands - item);
     free(class);
     free(sorted);
     return ok;

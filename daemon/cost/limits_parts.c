@@ -191,37 +191,21 @@ place_id limits_pcie_port(const struct graph *graph, place_id place, size_t leve
     return PLACE_NONE;
 }
 
-static bool is_joined(const struct graph *graph, place_id place)
-{
-    return is_kind(graph, place, PLACE_GPU) || is_kind(graph, place, PLACE_SWITCH);
-}
-
-/* Hives: the lower number of both ends of a link, until nothing changes; GPUs come before
- * switches. Where there is only one hive it is no part. */
+/* A hive is named by the lowest GPU that links between GPUs join. Where there is only one it is no
+ * part. */
 static void find_hives(struct builder *b)
 {
-    const struct graph *graph = b->graph;
-    place_id first = graph_next(graph, PLACE_GPU, 0);
+    struct link_path path;
     bool is_split = false;
-    for (place_id p = 0; p < (place_id)graph->place_count; p++)
-        b->member[p][LIMIT_HIVE] = is_joined(graph, p) ? p : PLACE_NONE;
-    for (bool moves = true; moves;) {
-        moves = false;
-        for (size_t i = 0; i < graph->link_count; i++) {
-            const struct link *link = &graph->links[i];
-            place_id *x = &b->member[link->from][LIMIT_HIVE], *y = &b->member[link->to][LIMIT_HIVE];
-            if (link->kind == LINK_PCIE || link->state == LINK_DOWN ||
-                !is_joined(graph, link->from) || !is_joined(graph, link->to) || *x == *y)
-                continue;
-            *x = *y = *x < *y ? *x : *y;
-            moves = true;
-        }
+    for (place_id gpu = PLACE_NONE; each(b->graph, PLACE_GPU, &gpu);) {
+        place_id low = graph_next(b->graph, PLACE_GPU, 0);
+        while (low != gpu && (!link_path_find(b->paths, low, gpu, &path) || path.over_host))
+            low = graph_next(b->graph, PLACE_GPU, low + 1);
+        is_split |= low != graph_next(b->graph, PLACE_GPU, 0);
+        b->member[gpu][LIMIT_HIVE] = low;
     }
-    for (place_id gpu = PLACE_NONE; each(graph, PLACE_GPU, &gpu);)
-        is_split |= b->member[gpu][LIMIT_HIVE] != b->member[first][LIMIT_HIVE];
-    for (place_id p = 0; p < (place_id)graph->place_count; p++)
-        if (!is_split || !is_kind(graph, p, PLACE_GPU))
-            b->member[p][LIMIT_HIVE] = PLACE_NONE;
+    for (place_id gpu = PLACE_NONE; !is_split && each(b->graph, PLACE_GPU, &gpu);)
+        b->member[gpu][LIMIT_HIVE] = PLACE_NONE;
 }
 
 static void find_members(struct builder *b)
