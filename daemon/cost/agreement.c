@@ -152,53 +152,24 @@ static void add_rates(const struct values *values, const struct sets *sets,
     }
 }
 
-/* The mean of logarithms of deviations with n repetitions each is low by half of 1 / freedom. */
-struct mean {
-    double sum;
-    size_t count;
-};
-
-static void add_to_mean(struct mean *mean, double deviation, double correction)
+double agreement_of_repetitions(const struct graph *graph, const struct values *values,
+                                enum metric metric)
 {
-    if (!(deviation > 0))
-        return;
-    mean->sum += log(deviation) + correction;
-    mean->count++;
-}
-
-static double geometric(const struct mean *mean)
-{
-    return mean->count > 0 ? exp(mean->sum / (double)mean->count) : 0;
-}
-
-static void add_repetitions(const struct values *values, struct agreement *all)
-{
-    static const enum metric metrics[AGREE_KINDS] = {
-        METRIC_HOST_GPU_COPY_ENGINE, METRIC_HOST_GPU_KERNEL, METRIC_GPU_GPU_COPY_ENGINE,
-        METRIC_GPU_GPU_KERNEL};
-    for (int k = 0; k < AGREE_KINDS; k++) {
-        const struct value *v;
-        struct mean mean = {0, 0};
-        for (size_t left = values_range(values, metrics[k], PLACE_NONE, &v); left > 0; left--, v++)
-            if (v->source == VALUE_MEASURED && v->value > 0 &&
-                strstr(values_axes(values, v), "bytes=") == NULL)
-                add_to_mean(&mean, spread_deviation((v->high - v->low) / 2, v->n) / v->value,
-                            0.5 / spread_freedom(v->n));
-        all[k].one = geometric(&mean);
+    const struct value *v;
+    double sum = 0;
+    size_t count = 0;
+    for (size_t left = values_range(values, metric, PLACE_NONE, &v); left > 0; left--, v++) {
+        bool is_gpu = graph_place(graph, v->from)->kind == PLACE_GPU ||
+                      graph_place(graph, v->to)->kind == PLACE_GPU;
+        double deviation = spread_deviation((v->high - v->low) / 2, v->n) / v->value;
+        if (v->source != VALUE_MEASURED || !is_gpu || !(deviation > 0) ||
+            strstr(values_axes(values, v), "bytes=") != NULL)
+            continue;
+        /* the mean of logarithms of deviations with n repetitions each is low by half of this */
+        sum += log(deviation) + 0.5 / spread_freedom(v->n);
+        count++;
     }
-}
-
-double agreement_own(const struct graph *graph, const struct values *values, enum metric metric)
-{
-    struct mean mean = {0, 0};
-    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
-         g = graph_next(graph, PLACE_GPU, g + 1)) {
-        const struct value *v;
-        for (size_t n = values_range_to(values, metric, g, g, &v); n > 0; v++, n--)
-            if (v->source == VALUE_MEASURED && v->low > 0)
-                add_to_mean(&mean, spread_deviation(log(v->high / v->low) / 2, v->n), 0);
-    }
-    return geometric(&mean);
+    return count > 0 ? exp(sum / (double)count) : 0;
 }
 
 /* The kind of transfer whose start-up by a caller's clock it is; 0 none. */
@@ -260,8 +231,12 @@ static void add_calls(const struct graph *graph, const struct values *values, st
 void agreement_find(const struct graph *graph, const struct values *values, const struct sets *sets,
                     const struct contradiction *contradiction, struct agreement ret[AGREE_KINDS])
 {
+    static const enum metric metrics[AGREE_KINDS] = {
+        METRIC_HOST_GPU_COPY_ENGINE, METRIC_HOST_GPU_KERNEL, METRIC_GPU_GPU_COPY_ENGINE,
+        METRIC_GPU_GPU_KERNEL};
     memset(ret, 0, AGREE_KINDS * sizeof *ret);
     add_rates(values, sets, contradiction, ret);
     add_calls(graph, values, ret);
-    add_repetitions(values, ret);
+    for (int k = 0; k < AGREE_KINDS; k++)
+        ret[k].one = agreement_of_repetitions(graph, values, metrics[k]);
 }

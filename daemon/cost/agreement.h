@@ -40,9 +40,10 @@ struct agreement {
 void agreement_find(const struct graph *graph, const struct values *values, const struct sets *sets,
                     const struct contradiction *contradiction, struct agreement ret[AGREE_KINDS]);
 
-/* Returns the deviation of one repetition from the next in GPUs' own memories by a metric
- * (memory_bandwidth, gpu_stream): geometric mean; 0 unknown. */
-double agreement_own(const struct graph *graph, const struct values *values, enum metric metric);
+/* Returns the deviation of one repetition from the next in a metric's values of GPUs, relative:
+ * geometric mean; 0 unknown. */
+double agreement_of_repetitions(const struct graph *graph, const struct values *values,
+                                enum metric metric);
 
 /* Returns that of a kind (one bit of enum transfer_kind); NULL for network and none. */
 const struct agreement *agreement_of(const struct agreement all[AGREE_KINDS], unsigned kind);

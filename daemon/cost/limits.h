@@ -135,7 +135,7 @@ struct limits {
     struct value *alone;
     size_t alone_count;
     struct agreement agree[AGREE_KINDS];
-    /* agree_own of kernels in a GPU's own memory, and of streaming copies */
+    /* deviation of repetitions of kernels in a GPU's own memory, and of streaming copies */
     double own[2];
     const struct graph *graph;
     struct limits_pair *pair; /* private: by slots */

@@ -66,8 +66,8 @@ static bool find(struct limits *limits, const struct sets *sets, const struct va
         for (size_t s = 0; s < count; s++)
             find_uneven(limits, &sets->item[s], &limits->run[s]);
         agreement_find(limits->graph, values, sets, contradiction, limits->agree);
-        limits->own[0] = agreement_own(limits->graph, values, METRIC_MEMORY_BANDWIDTH);
-        limits->own[1] = agreement_own(limits->graph, values, METRIC_GPU_STREAM);
+        limits->own[0] = agreement_of_repetitions(limits->graph, values, METRIC_MEMORY_BANDWIDTH);
+        limits->own[1] = agreement_of_repetitions(limits->graph, values, METRIC_GPU_STREAM);
     }
     free(contradiction);
     return ok;

@@ -19,7 +19,7 @@ struct problem {
     const struct set *set;
     const struct limits_run *explained; /* by set */
     size_t set_count;
-    const struct set_flow **flow; /* each different one, ascending */
+    const struct set_flow **flow; /* each different one */
     struct fit fit;
     uint16_t *item; /* by candidate */
     unsigned char *users;
@@ -31,39 +31,38 @@ static bool counts(const struct problem *p, size_t s)
     return p->explained[s].contradiction.value == NULL;
 }
 
-static int compare_flows(const void *a, const void *b)
+/* The number of a flow: of the same one before it, else the next. */
+static size_t number_of(struct problem *p, const struct set_flow *flow)
 {
-    const struct set_flow *x = *(const struct set_flow *const *)a,
-                          *y = *(const struct set_flow *const *)b;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    if (x->to != y->to)
-        return x->to < y->to ? -1 : 1;
-    return strcmp(x->axes, y->axes);
+    size_t at = 0;
+    while (at < p->fit.flow_count &&
+           (p->flow[at]->from != flow->from || p->flow[at]->to != flow->to ||
+            strcmp(p->flow[at]->axes, flow->axes) != 0))
+        at++;
+    if (at == p->fit.flow_count)
+        p->flow[p->fit.flow_count++] = flow;
+    return at;
 }
 
-static size_t number_of(const struct problem *p, const struct set_flow *flow)
+/* The flows' numbers of all runs are one allocation, that of the first. */
+static bool list_runs(struct problem *p, size_t flows, struct limits_run *result)
 {
-    const struct set_flow *const *at =
-        bsearch(&flow, p->flow, p->fit.flow_count, sizeof *p->flow, compare_flows);
-    return (size_t)(at - (const struct set_flow *const *)p->flow);
-}
-
-static bool list_flows(struct problem *p, size_t flows)
-{
-    size_t count = 0, kept = 0;
+    struct fit_run *run = p->fit.run = calloc(p->set_count + 1, sizeof *run);
     p->flow = calloc(flows + 1, sizeof *p->flow);
-    if (p->flow == NULL)
-        return false;
-    for (size_t s = 0; s < p->set_count; s++)
-        for (size_t i = 0; i < p->set[s].flow_count && counts(p, s); i++)
-            p->flow[count++] = &p->set[s].flow[i];
-    qsort(p->flow, count, sizeof *p->flow, compare_flows);
-    for (size_t i = 0; i < count; i++)
-        if (kept == 0 || compare_flows(&p->flow[kept - 1], &p->flow[i]) != 0)
-            p->flow[kept++] = p->flow[i];
-    p->fit.flow_count = kept;
-    return true;
+    size_t *flow = run != NULL ? run->flow = calloc(flows + 1, sizeof *flow) : NULL;
+    for (size_t s = 0; flow != NULL && p->flow != NULL && s < p->set_count; s++) {
+        const struct set *set = &p->set[s];
+        if (!counts(p, s))
+            continue;
+        result[s].predicted = calloc(set->flow_count + 1, sizeof *result->predicted);
+        if (result[s].predicted == NULL)
+            return false;
+        *run++ = (struct fit_run){set->flow_count, set->flow, flow, &result[s]};
+        for (size_t i = 0; i < set->flow_count; i++)
+            *flow++ = number_of(p, &set->flow[i]);
+    }
+    p->fit.run_count = (size_t)(run - p->fit.run);
+    return flow != NULL && p->flow != NULL;
 }
 
 /* A flow's rate in a run of one, else its own value; at least its highest rate in any run. Runs of
@@ -87,26 +86,6 @@ static bool find_alone(struct problem *p)
         }
     }
     return alone != NULL;
-}
-
-/* The flows' numbers of all runs are one allocation, that of the first. */
-static bool list_runs(struct problem *p, size_t flows, struct limits_run *result)
-{
-    struct fit_run *run = p->fit.run = calloc(p->set_count + 1, sizeof *run);
-    size_t *flow = run != NULL ? run->flow = calloc(flows + 1, sizeof *flow) : NULL;
-    for (size_t s = 0; flow != NULL && s < p->set_count; s++) {
-        const struct set *set = &p->set[s];
-        if (!counts(p, s))
-            continue;
-        result[s].predicted = calloc(set->flow_count + 1, sizeof *result->predicted);
-        if (result[s].predicted == NULL)
-            return false;
-        *run++ = (struct fit_run){set->flow_count, set->flow, flow, &result[s]};
-        for (size_t i = 0; i < set->flow_count; i++)
-            *flow++ = number_of(p, &set->flow[i]);
-    }
-    p->fit.run_count = (size_t)(run - p->fit.run);
-    return flow != NULL;
 }
 
 /* ---- candidates ---- */
@@ -260,8 +239,8 @@ bool limits_from_runs(struct limits *limits, const struct values *values, const 
         flows += p.set[s].flow_count;
     if (flows > FLOWS_MAX || flows * limits->count > ROOM_MAX)
         return true;
-    bool ok = list_flows(&p, flows) && list_runs(&p, flows, &limits->run[first]) &&
-              find_alone(&p) && list_candidates(&p) && limits_fit(&p.fit);
+    bool ok = list_runs(&p, flows, &limits->run[first]) && find_alone(&p) && list_candidates(&p) &&
+              limits_fit(&p.fit);
     for (size_t i = 0; ok && i < p.fit.limit_count; i++)
         ok = add_limit(&p, &p.fit.limit[i]);
     limits_fit_done(&p.fit);
