@@ -103,12 +103,30 @@ static void add_flow(struct bind_price *price, const struct traffic_flow *flow)
     uint16_t kind = find_kind(price, end, bytes);
     price->most_bytes = fmax(price->most_bytes, bytes);
     for (size_t i = 0; i < each * others; i++) {
-        price->bytes[price->flow_count] = bytes;
-        price->flow[price->flow_count++] =
-            (struct search_flow){.kind = kind,
-                                 .from = (int32_t)(from + i / others),
-                                 .to = end == END_GPU ? (int32_t)(to + i % others) : -1};
+        struct search_flow *last = &price->flow[price->flow_count];
+        *last = (struct search_flow){.kind = kind,
+                                     .from = (int32_t)(from + i / others),
+                                     .to = end == END_GPU ? (int32_t)(to + i % others) : -1};
+        /* flows between tasks on one GPU have no turn */
+        if (price->flow_count > 0 && (size_t)last[-1].from / each == from / each &&
+            price->request.tasks * each <= price->request.gpu_count)
+            last->turn = (uint16_t)(last[-1].turn + 1);
+        price->bytes[price->flow_count++] = bytes;
     }
+}
+
+/* By task, then by the task that it is for, the next one first; those with the host last. */
+static int compare_launches(const void *a, const void *b, void *data)
+{
+    const struct traffic_flow *flow[] = {a, b};
+    int64_t tasks = (int64_t)((const struct bind_price *)data)->request.tasks, key[2];
+    for (int i = 0; i < 2; i++) {
+        int64_t from = flow[i]->from, to = flow[i]->to, own = from >= 0 ? from : to;
+        bool is_peer = from >= 0 && to >= 0;
+        key[i] = own * (tasks + 1) + (is_peer ? (to + tasks - own) % tasks : tasks);
+    }
+    return key[0] != key[1] ? (key[0] > key[1]) - (key[0] < key[1])
+                            : (flow[0]->from > flow[1]->from) - (flow[0]->from < flow[1]->from);
 }
 
 static bool find_flows(struct bind_price *price)
@@ -116,19 +134,22 @@ static bool find_flows(struct bind_price *price)
     const struct bind_price_request *request = &price->request;
     size_t given = request->traffic != NULL ? request->traffic->count : request->tasks,
            most = given * request->each * request->each + 1;
+    struct traffic_flow *sorted = calloc(given + 1, sizeof *sorted);
     price->flow = calloc(most, sizeof *price->flow);
     price->bytes = calloc(most, sizeof *price->bytes);
-    price->order = calloc(most, sizeof *price->order);
     price->load = calloc(most, sizeof *price->load);
     price->start = calloc(most, sizeof *price->start);
-    if (price->flow == NULL || price->bytes == NULL || price->order == NULL ||
-        price->load == NULL || price->start == NULL)
-        return false;
-    for (size_t i = 0; i < given; i++)
-        add_flow(price, request->traffic != NULL
-                            ? &request->traffic->flow[i]
-                            : &(struct traffic_flow){(int32_t)i, TRAFFIC_HOST, 1});
-    return true;
+    bool ok = sorted != NULL && price->flow != NULL && price->bytes != NULL &&
+              price->load != NULL && price->start != NULL;
+    for (size_t i = 0; ok && i < given; i++)
+        sorted[i] = request->traffic != NULL ? request->traffic->flow[i]
+                                             : (struct traffic_flow){(int32_t)i, TRAFFIC_HOST, 1};
+    if (ok)
+        qsort_r(sorted, given, sizeof *sorted, compare_launches, price);
+    for (size_t i = 0; ok && i < given; i++)
+        add_flow(price, &sorted[i]);
+    free(sorted);
+    return ok;
 }
 
 struct load_flow plan_bind_price_flow(const struct bind_price *price, const struct bind_kind *kind,
@@ -158,38 +179,6 @@ double plan_bind_price_lack(const struct bind_price *price, const struct bind_ki
                ? 1
                : 1 + kind->bytes / price->most_bytes *
                          price->request.apart[from * price->request.gpu_count + to];
-}
-
-/* By task, then by the task that it is for. */
-static int compare_turns(const void *a, const void *b, void *data)
-{
-    const struct bind_price *price = data;
-    size_t tasks = price->request.tasks, key[2], task[2];
-    const size_t index[] = {*(const uint32_t *)a, *(const uint32_t *)b};
-    for (int i = 0; i < 2; i++) {
-        size_t peer = plan_bind_price_peer(price, index[i]);
-        task[i] = plan_bind_price_task(price, index[i]);
-        key[i] = peer == BIND_NO_TASK ? tasks : (peer + tasks - task[i]) % tasks;
-    }
-    if (task[0] != task[1])
-        return task[0] < task[1] ? -1 : 1;
-    return key[0] != key[1] ? (key[0] < key[1] ? -1 : 1)
-                            : (index[0] > index[1]) - (index[0] < index[1]);
-}
-
-static void find_order(struct bind_price *price)
-{
-    for (size_t f = 0; f < price->flow_count; f++)
-        price->order[f] = (uint32_t)f;
-    qsort_r(price->order, price->flow_count, sizeof *price->order, compare_turns, price);
-    /* flows between tasks on one GPU have no turn */
-    if (price->request.tasks * price->request.each > price->request.gpu_count)
-        return;
-    for (size_t i = 1; i < price->flow_count; i++)
-        if (plan_bind_price_task(price, price->order[i]) ==
-            plan_bind_price_task(price, price->order[i - 1]))
-            price->flow[price->order[i]].turn =
-                (uint16_t)(price->flow[price->order[i - 1]].turn + 1);
 }
 
 /* Finds the least start-up that is known of a kind, on every pair that such a flow may be between;
@@ -231,7 +220,6 @@ enum berth_code plan_bind_price_new(const struct snapshot *snap,
         code =
             plan_load_new(snap, price->place, price->place_count, request->by, &price->table, err);
     if (ok && code == BERTH_OK) {
-        find_order(price);
         for (size_t k = 0; k < price->kind_count; k++)
             find_start(price, &price->kind[k]);
         for (size_t f = 0; f < price->flow_count; f++)
@@ -259,7 +247,6 @@ void plan_bind_price_free(struct bind_price *price)
     free(price->nic);
     free(price->flow);
     free(price->bytes);
-    free(price->order);
     free(price->load);
     free(price->start);
     free(price);
@@ -281,26 +268,14 @@ struct loaded {
     double lack;
 };
 
-/* Flows between tasks on one GPU are not launched. */
-static void take_turns(const struct bind_price *price, struct load_flow *load)
-{
-    uint16_t turn = 0;
-    for (size_t i = 0; i < price->flow_count; i++) {
-        size_t f = price->order[i];
-        if (i > 0 &&
-            plan_bind_price_task(price, f) != plan_bind_price_task(price, price->order[i - 1]))
-            turn = 0;
-        load[f].turn = turn;
-        turn += load[f].from != load[f].to || !(load[f].bytes > 0);
-    }
-}
-
-/* Fills load: slot is an index of GPU by berth; memory by task, NULL: that of its first GPU. */
+/* Fills load: slot is an index of GPU by berth; memory by task, NULL: that of its first GPU. Flows
+ * between tasks on one GPU are not launched. */
 static struct loaded load(const struct bind_price *price, const uint16_t *slot,
                           const place_id *memory, struct load_flow *load)
 {
-    size_t each = price->request.each;
+    size_t each = price->request.each, before = SIZE_MAX;
     struct loaded loaded = {.unpriced = 0};
+    uint16_t turn = 0;
     for (size_t f = 0; f < price->flow_count; f++) {
         const struct search_flow *flow = &price->flow[f];
         const struct bind_kind *kind = &price->kind[flow->kind];
@@ -308,17 +283,21 @@ static struct loaded load(const struct bind_price *price, const uint16_t *slot,
                task = plan_bind_price_task(price, f);
         uint16_t host =
             memory != NULL ? find_place(price, memory[task]) : price->memory[slot[task * each]];
-        load[f] = plan_bind_price_flow(price, kind, price->bytes[f], from, to, host);
-        if (plan_bind_price_knows(price, &load[f])) {
-            loaded.moving += load[f].from != load[f].to;
-            continue;
+        struct load_flow one = plan_bind_price_flow(price, kind, price->bytes[f], from, to, host);
+        bool is_moving = one.from != one.to;
+        turn = task == before ? turn : 0;
+        before = task;
+        if (plan_bind_price_knows(price, &one)) {
+            loaded.moving += is_moving;
+        } else {
+            loaded.one = loaded.unpriced++ == 0 ? one : loaded.one;
+            loaded.lack += plan_bind_price_lack(price, kind, from, to);
+            one = (struct load_flow){.bytes = 0};
         }
-        if (loaded.unpriced++ == 0)
-            loaded.one = load[f];
-        loaded.lack += plan_bind_price_lack(price, kind, from, to);
-        load[f] = (struct load_flow){.bytes = 0};
+        one.turn = turn;
+        turn += is_moving;
+        load[f] = one;
     }
-    take_turns(price, load);
     for (size_t b = 0; b < price->request.tasks * each && loaded.unpriced > 0; b++)
         for (size_t own = b - b % each; own < b; own++)
             loaded.lack +=

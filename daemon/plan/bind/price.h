@@ -50,10 +50,9 @@ struct bind_price {
     place_id *place; /* of the table: GPUs, then memories and NICs, each once */
     size_t place_count;
     uint16_t *memory, *nic;   /* by GPU: index of place; PRICE_NOWHERE */
-    struct search_flow *flow; /* traffic by berth */
+    struct search_flow *flow; /* traffic by berth, task by task, as they begin them */
     double *bytes;            /* by flow */
     size_t flow_count;
-    uint32_t *order; /* flows as their tasks begin them, task by task */
     struct bind_kind kind[PRICE_KINDS_MAX + ENDS];
     size_t kind_count;
     bool is_rounded;          /* some flows count as of a kind with fewer bytes */
