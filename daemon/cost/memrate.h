@@ -34,7 +34,8 @@ struct memrate {
     const struct value *item; /* that decides; NULL: links, or several places */
 };
 
-#define MEMRATE_UNKNOWN ((struct memrate){.value = NAN, .low = NAN, .high = NAN})
+#define MEMRATE_UNKNOWN                                                                            \
+    ((struct memrate){.value = NAN, .low = NAN, .high = NAN, .source = SOURCE_LOWER_BOUND})
 
 static inline struct memrate memrate_of(const struct value *value)
 {

@@ -70,15 +70,6 @@ struct ask {
 
 /* Stated rates of the one memory hold for the GPU, those of cores do not. Published rates of copy
  * engines say nothing of kernels, which have all links. */
-static bool counts(const struct row *row, const struct value *value)
-{
-    if (value == NULL || !(value->value > 0))
-        return false;
-    return row->ends == OF_CORES                       ? value->source == VALUE_NOMINAL
-           : row->metric == METRIC_GPU_GPU_COPY_ENGINE ? value->source == VALUE_MEASURED
-                                                       : true;
-}
-
 static const struct value *value_of(const struct ask *ask, const struct row *row)
 {
     bool is_write = ask->what == MEMRATE_WRITE;
@@ -92,7 +83,11 @@ static const struct value *value_of(const struct ask *ask, const struct row *row
     const place_id *its = ends[row->ends];
     const struct value *value =
         values_find(ask->access->snap->values, row->metric, its[0], its[1], row->axes[ask->what]);
-    return counts(row, value) ? value : NULL;
+    return value == NULL || !(value->value > 0) ||
+                   (row->ends == OF_CORES && value->source != VALUE_NOMINAL) ||
+                   (row->metric == METRIC_GPU_GPU_COPY_ENGINE && value->source != VALUE_MEASURED)
+               ? NULL
+               : value;
 }
 
 /* Replaces best by a less doubtful value. */
@@ -102,12 +97,11 @@ static void consider(const struct ask *ask, struct memrate *best)
         const struct row *row = &rows[i];
         enum source source = estimate_worse(row->source, ask->least);
         if ((row->where & ask->where) == 0 || (row->kinds >> ask->access->place.kind & 1) == 0 ||
-            row->axes[ask->what] == NULL || (best->item != NULL && source >= best->source) ||
+            row->axes[ask->what] == NULL || source >= best->source ||
             (row->ends == OF_CORES && ask->access->place.apu == PLACE_NONE))
             continue;
         const struct value *value = value_of(ask, row);
-        if (value == NULL ||
-            (best->item != NULL && estimate_worse(source, estimate_source(value)) >= best->source))
+        if (value == NULL || estimate_source(value) >= best->source)
             continue;
         *best = memrate_of(value);
         if (source != SOURCE_MEASURED)
@@ -128,7 +122,7 @@ static void consider_own(struct ask ask, struct memrate *best)
     consider(&ask, best);
     ask.least = estimate_worse(ask.least, SOURCE_SIMILAR_PAIR);
     for (place_id g = graph_next(graph, PLACE_GPU, 0);
-         g != PLACE_NONE && model != NULL && (best->item == NULL || best->source > ask.least);
+         g != PLACE_NONE && model != NULL && best->source > ask.least;
          g = graph_next(graph, PLACE_GPU, g + 1)) {
         const char *its = graph_place(graph, g)->model;
         ask.gpu = ask.memory = g;

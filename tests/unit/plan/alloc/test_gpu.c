@@ -118,7 +118,8 @@ static void predictions_hold_one_more_time(void **state)
     const struct alloc_option *first = &f.answer.option[0];
     /* all that was measured of their own memory is alike */
     double half = log(1.01 / 0.99) / 2,
-           spread = spread_cell_among(half, 9, spread_deviation(half, 9));
+           alike = spread_deviation(0.01, 9) * exp(0.5 / spread_freedom(9)),
+           spread = spread_cell_among(half, 9, alike);
     assert_true(fabs(first->predicted.high_ns / first->predicted.time_ns - exp(spread)) < 1e-9);
     assert_true(fabs(first->predicted.low_ns / first->predicted.time_ns - exp(-spread)) < 1e-9);
     /* Sixteen times around it even each other out. */
