@@ -128,36 +128,30 @@ static enum berth_code find_gpus(struct work *work, struct berth_err *err)
     return code;
 }
 
+/* Says what decided where nothing predicts a time. */
 static enum berth_code choose_gpus(struct work *work, struct berth_err *err)
 {
     struct bind_answer *answer = &work->answer;
-    const struct bind_request *request = work->request;
-    size_t count = (size_t)answer->gpus_per_task * answer->task_count;
-    bool has_traffic = request->traffic != NULL && request->traffic->count > 0;
-    enum berth_code code = BERTH_OK;
+    const struct traffic *traffic = work->request->traffic;
+    size_t each = (size_t)answer->gpus_per_task, count = each * answer->task_count;
     if (count == 0)
         return BERTH_OK;
     answer->gpu = calloc(count, sizeof *answer->gpu);
     if (answer->gpu == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the gpus");
-    code = plan_bind_traffic_choose(work->snap, request, &work->gpus, &work->cores, answer,
-                                    &work->traffic, err);
-    if (code == BERTH_OK && has_traffic && !work->traffic.is_chosen)
-        reasons_add(&answer->warnings,
-                    work->traffic.is_placed ? REASON_STRUCTURE_DECIDED : REASON_LOCALITY_DECIDED,
+    enum berth_code code = plan_bind_traffic_choose(work->snap, work->request, &work->gpus,
+                                                    &work->cores, answer, &work->traffic, err);
+    for (size_t t = 0; t < answer->task_count; t++)
+        answer->task[t].gpus = answer->gpu + t * each;
+    if (code != BERTH_OK || work->traffic.is_chosen)
+        return code;
+    if (traffic != NULL && traffic->count > 0)
+        reasons_add(&answer->warnings, REASON_LOCALITY_DECIDED, NO_SUBJECTS, NO_NUMBERS);
+    if (work->traffic.is_placed || count < work->gpus.count)
+        reasons_add(&answer->reasons,
+                    work->traffic.is_placed ? REASON_GPUS_BY_PEERS : REASON_GPUS_SPREAD,
                     NO_SUBJECTS, NO_NUMBERS);
-    return code;
-}
-
-/* Says what decided where nothing predicts a time of GPUs. */
-static void explain_gpus(struct work *work)
-{
-    struct bind_answer *answer = &work->answer;
-    if (work->traffic.is_placed)
-        reasons_add(&answer->reasons, REASON_GPUS_BY_PEERS, NO_SUBJECTS, NO_NUMBERS);
-    else if (!work->traffic.is_chosen &&
-             answer->task_count * (size_t)answer->gpus_per_task < work->gpus.count)
-        reasons_add(&answer->reasons, REASON_GPUS_SPREAD, NO_SUBJECTS, NO_NUMBERS);
+    return BERTH_OK;
 }
 
 static enum berth_code choose_cores(struct work *work, struct berth_err *err)
@@ -172,9 +166,6 @@ static enum berth_code choose_cores(struct work *work, struct berth_err *err)
     if (answer->gpus_per_task == 0)
         return plan_bind_cpu_tasks(work->snap, &work->cores, &request, work->request->traffic,
                                    answer, err);
-    for (size_t t = 0; t < answer->task_count; t++)
-        answer->task[t].gpus = answer->gpu + t * request.gpus_per_task;
-    explain_gpus(work);
     return plan_bind_allocate(work->snap, &work->cores, &request, answer, err);
 }
 

@@ -2,8 +2,8 @@
  * Tasks are placed in rounds: first those that fit within the nearest L3, then within another L3 of
  * its NUMA node, and so on (steps). In each step the task with the fewest near cores chooses first.
  *
- * Invariants: (1) a core is taken at most once; (2) a group's free is the number of its cores that
- * are not taken; (3) after success every task has exactly cores_per_task cores.
+ * Invariants: (1) a group's free and the tasks' counts there add up to its cores; (2) after success
+ * every task has exactly cores_per_task cores.
  */
 #include "plan/bind/core_allocator.h"
 
@@ -42,16 +42,22 @@ struct work {
     const struct core_request *request;
     struct bind_task *task;
     struct part *part;
+    unsigned each;   /* cores a task */
     double *far;     /* by task and group */
     double *nearest; /* by task: the least of groups that may be used */
+    unsigned *count; /* by task and group: the task's cores */
     unsigned *free;  /* by group */
     unsigned *users; /* by group: the tasks that it is near */
-    bool *is_taken;  /* by core */
 };
 
 static double far_of(const struct work *work, size_t task, size_t group)
 {
     return work->far[task * work->cores->group_count + group];
+}
+
+static unsigned *count_of(const struct work *work, size_t task, size_t group)
+{
+    return &work->count[task * work->cores->group_count + group];
 }
 
 static bool is_near(const struct work *work, size_t task, size_t group)
@@ -110,8 +116,7 @@ static struct cost cost_of(const struct work *work, const struct part *part, siz
 {
     const struct bind_group *groups = work->cores->group;
     const place_id *numa = work->request->numa;
-    bool is_placed = part->home != NOWHERE,
-         is_first = is_placed && cpuset_is_empty(&work->task[part->task].cpus);
+    bool is_placed = part->home != NOWHERE, is_first = is_placed && part->missing == work->each;
     return (struct cost){
         {far_of(work, part->task, group), is_first && work->free[group] < part->missing,
          is_placed ? locality_distance(work->snap, groups[part->home].place, groups[group].place)
@@ -150,14 +155,10 @@ static void take_within(struct work *work, struct part *part, enum core_level le
 {
     while (part->missing > 0) {
         size_t g = cheapest(work, part, part->home, level, level);
-        for (size_t i = 0; i < work->cores->count && part->missing > 0; i++) {
-            if (work->cores->core[i].group != g || work->is_taken[i])
-                continue;
-            work->is_taken[i] = true;
-            cpuset_or(&work->task[part->task].cpus, &work->cores->core[i].use);
-            work->free[g]--;
-            part->missing--;
-        }
+        unsigned taken = part->missing < work->free[g] ? part->missing : work->free[g];
+        *count_of(work, part->task, g) += taken;
+        work->free[g] -= taken;
+        part->missing -= taken;
     }
 }
 
@@ -192,19 +193,19 @@ static void place_all(struct work *work, unsigned each)
 {
     const struct core_request *request = work->request;
     size_t groups = work->cores->group_count;
-    memset(work->is_taken, 0, work->cores->count * sizeof *work->is_taken);
+    work->each = each;
+    memset(work->count, 0, request->tasks * groups * sizeof *work->count);
     memset(work->users, 0, groups * sizeof *work->users);
     for (size_t g = 0; g < groups; g++)
         work->free[g] = work->cores->group[g].cores;
     for (size_t t = 0; t < request->tasks; t++) {
         work->part[t] = (struct part){.task = t, .home = NOWHERE, .missing = each};
-        work->task[t].cpus = (struct cpuset){0};
         for (size_t g = 0; g < groups; g++) {
             work->part[t].near_cores += is_near(work, t, g) ? work->cores->group[g].cores : 0;
             work->users[g] += is_near(work, t, g);
         }
         for (size_t i = t * each; request->in_order && i < (t + 1) * each; i++)
-            cpuset_or(&work->task[t].cpus, &work->cores->core[i].use);
+            ++*count_of(work, t, work->cores->core[i].group);
     }
     for (size_t t = 0; t < request->tasks; t++)
         work->part[request->family != NULL ? request->family[t] : t].family_missing += each;
@@ -235,9 +236,8 @@ static bool are_together(const struct work *work)
 {
     const struct bind_group *group = work->cores->group;
     for (size_t t = 0; t < work->request->tasks; t++)
-        for (size_t i = 0, first = NOWHERE; i < work->cores->count; i++) {
-            size_t g = work->cores->core[i].group;
-            if (!cpuset_intersects(&work->cores->core[i].use, &work->task[t].cpus))
+        for (size_t g = 0, first = NOWHERE; g < work->cores->group_count; g++) {
+            if (*count_of(work, t, g) == 0)
                 continue;
             first = first == NOWHERE ? g : first;
             if (work->request->gpus_per_task > 0 ? !is_near(work, t, g)
@@ -284,16 +284,16 @@ static void explain_away(const struct work *work, size_t task, struct bind_answe
     bool is_away = false;
     for (size_t g = 0; g < work->cores->group_count; g++)
         nearest = fmin(nearest, far_of(work, task, g));
-    for (size_t g = 0; g < work->cores->group_count; g++)
-        if (far_of(work, task, g) <= nearest) {
-            near += work->cores->group[g].all;
-            allowed += work->cores->group[g].cores;
+    for (size_t g = 0; g < work->cores->group_count; g++) {
+        const struct bind_group *group = &work->cores->group[g];
+        unsigned own = *count_of(work, task, g);
+        if (far_of(work, task, g) > nearest) {
+            is_away = is_away || own > 0;
+            continue;
         }
-    for (size_t i = 0; i < work->cores->count; i++) {
-        bool is_own = cpuset_intersects(&work->cores->core[i].use, &work->task[task].cpus),
-             is_next = far_of(work, task, work->cores->core[i].group) <= nearest;
-        is_away = is_away || (is_own && !is_next);
-        others += is_next && !is_own && work->is_taken[i];
+        near += group->all;
+        allowed += group->cores;
+        others += group->cores - work->free[g] - own;
     }
     if (is_away)
         add_about(&answer->warnings, REASON_CORES_AWAY, task, NUMBERS(near, allowed, others));
@@ -324,18 +324,52 @@ static void find_near(struct work *work, struct evidence *evidence)
     }
 }
 
-static enum berth_code give_memory(const struct work *work, struct evidence *evidence,
-                                   struct berth_err *err)
+/* Returns the NUMA node of most of a task's cores, or that nearest to its GPUs where it has half as
+ * many; NONE unknown. */
+static place_id numa_of(const struct work *work, const struct part *part)
+{
+    const struct bind_group *group = work->cores->group;
+    size_t groups = work->cores->group_count;
+    place_id best = PLACE_NONE;
+    unsigned most = 0;
+    for (size_t g = 0; g < groups; g++) {
+        unsigned count = 0;
+        for (size_t other = 0; group[g].numa != PLACE_NONE && other < groups; other++)
+            count += group[other].numa == group[g].numa ? *count_of(work, part->task, other) : 0;
+        if (work->request->gpus_per_task > 0 && count > 0 &&
+            group[g].numa == group[part->home].numa)
+            count = 2 * count + 1;
+        best = count > most ? group[g].numa : best;
+        most = count > most ? count : most;
+    }
+    return best;
+}
+
+/* Gives tasks as many cores of each group as they have taken, the lowest to the lowest task, and
+ * memory. */
+static enum berth_code give(const struct work *work, struct evidence *evidence,
+                            struct berth_err *err)
 {
     enum berth_code code = BERTH_OK;
-    for (size_t i = 0; code == BERTH_OK && i < work->request->tasks; i++) {
-        struct bind_task *task = &work->task[work->part[i].task];
-        place_id near = work->request->gpus_per_task > 0
-                            ? work->cores->group[work->part[i].home].numa
-                            : PLACE_NONE,
-                 home = plan_bind_memory_home(work->cores, &task->cpus, near);
-        code = plan_bind_memory(work->snap, work->request->allowed, &task->cpus, home, evidence,
-                                &task->memory, err);
+    for (size_t t = 0; t < work->request->tasks; t++) {
+        struct bind_task *task = &work->task[work->part[t].task];
+        task->cpus = (struct cpuset){0};
+        task->memory = numa_of(work, &work->part[t]);
+    }
+    for (size_t i = 0; i < work->cores->count; i++) {
+        const struct bind_core *core = &work->cores->core[i];
+        size_t t = 0;
+        while (t < work->request->tasks && *count_of(work, t, core->group) == 0)
+            t++;
+        if (t == work->request->tasks)
+            continue;
+        --*count_of(work, t, core->group);
+        cpuset_or(&work->task[t].cpus, &core->use);
+    }
+    for (size_t t = 0; code == BERTH_OK && t < work->request->tasks; t++) {
+        struct bind_task *task = &work->task[t];
+        code = plan_bind_memory(work->snap, work->request->allowed, &task->cpus, task->memory,
+                                evidence, &task->memory, err);
     }
     return code;
 }
@@ -358,7 +392,7 @@ static enum berth_code allocate(struct work *work, struct bind_answer *answer,
         request->cores_per_task > 0 ? request->cores_per_task : place_default(work, answer);
     for (size_t t = 0; request->gpus_per_task > 0 && t < request->tasks; t++)
         explain_away(work, t, answer);
-    enum berth_code code = give_memory(work, &answer->evidence, err);
+    enum berth_code code = give(work, &answer->evidence, err);
     if (request->gpus_per_task == 0 && request->family == NULL)
         qsort(work->task, request->tasks, sizeof *work->task, compare_cpus);
     return code;
@@ -375,20 +409,19 @@ enum berth_code plan_bind_allocate(const struct snapshot *snap, const struct bin
                         .task = answer->task,
                         .part = calloc(tasks, sizeof *work.part),
                         .far = calloc(tasks * (groups + 1), sizeof *work.far),
-                        .free = calloc(2 * groups, sizeof *work.free),
-                        .is_taken = calloc(cores->count, sizeof *work.is_taken)};
+                        .count = calloc((tasks + 2) * groups, sizeof *work.count)};
     enum berth_code code = BERTH_OK;
-    if (work.part == NULL || work.far == NULL || work.free == NULL || work.is_taken == NULL) {
+    if (work.part == NULL || work.far == NULL || work.count == NULL) {
         code = err_set(err, BERTH_NO_MEMORY, "no memory for tasks");
     } else {
         work.nearest = work.far + tasks * groups;
+        work.free = work.count + tasks * groups;
         work.users = work.free + groups;
         code = allocate(&work, answer, err);
     }
     free(work.part);
     free(work.far);
-    free(work.free);
-    free(work.is_taken);
+    free(work.count);
     return code;
 }
 

@@ -104,12 +104,12 @@ static enum berth_code make(const struct work *work, enum order order, int64_t e
     if (ret->answer.task == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for the tasks");
     enum berth_code code = plan_bind_allocate(work->snap, work->cores, &request, &ret->answer, err);
-    if (code == BERTH_OK && order != ORDER_LAUNCHER)
+    if (code == BERTH_OK && order == ORDER_FAMILIES)
         code = cpu_exchange_assign(&work->exchange, ret->answer.task, err);
     return code == BERTH_OK ? price(work, ret, err) : code;
 }
 
-/* The exchange counts only where it is known of both, else it decides among equals. */
+/* The exchange counts only where it is known of both; among equals it decides. */
 static bool is_better(const struct option *a, const struct option *b)
 {
     bool is_known = a->exchange.is_known && b->exchange.is_known;
@@ -117,7 +117,7 @@ static bool is_better(const struct option *a, const struct option *b)
            other = b->streams.time.time_ns + (is_known ? b->exchange.time.time_ns : 0);
     if (mine * (1 + POLICY_SAME) < other)
         return true;
-    return !is_known && mine <= other * (1 + POLICY_SAME) &&
+    return mine <= other * (is_known ? 1 : 1 + POLICY_SAME) &&
            a->exchange.sum_ns < b->exchange.sum_ns;
 }
 

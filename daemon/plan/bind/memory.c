@@ -30,24 +30,6 @@ place_id plan_bind_memory_nearest(const struct snapshot *snap, const struct allo
     return best;
 }
 
-place_id plan_bind_memory_home(const struct bind_cores *cores, const struct cpuset *cpus,
-                               place_id preferred)
-{
-    place_id best = PLACE_NONE;
-    size_t most = 0;
-    for (size_t g = 0; g < cores->group_count; g++) {
-        place_id numa = cores->group[g].numa;
-        size_t count = 0;
-        for (size_t i = 0; numa != PLACE_NONE && numa != best && i < cores->count; i++)
-            count += cores->group[cores->core[i].group].numa == numa &&
-                     cpuset_intersects(&cores->core[i].use, cpus);
-        count += numa == preferred && count > 0 ? count + 1 : 0;
-        best = count > most ? numa : best;
-        most = count > most ? count : most;
-    }
-    return best;
-}
-
 /* Replaces the nearest memory by structure by one whose measured latency is certainly less. */
 static void measured_memory(const struct allowed *allowed, struct memrate_access *access)
 {

@@ -6,17 +6,11 @@
  */
 #pragma once
 #include "plan/bind/bind.h"
-#include "plan/bind/cores.h"
 
 /* Returns the allowed memory nearest to a NUMA node, leaving aside the GPUs' own; home NONE: any.
  * NONE when there is none. */
 place_id plan_bind_memory_nearest(const struct snapshot *snap, const struct allowed *allowed,
                                   place_id home);
-
-/* Returns the NUMA node of most of the cores (NONE unknown); preferred, the NUMA node
- * nearest to a task's GPUs, where it has half as many. */
-place_id plan_bind_memory_home(const struct bind_cores *cores, const struct cpuset *cpus,
-                               place_id preferred);
 
 /* Chooses the memory of cpus at home (NONE: none is allowed), and cites what they get from it.
  * NO_MEMORY. */

@@ -490,7 +490,7 @@ static void what_nothing_predicts_is_null_and_structure_decides(void **state)
     assert_true(isnan(f.answer.predicted.time_ns) && isnan(f.answer.baseline.time_ns) &&
                 isnan(f.answer.gap) && !f.answer.is_proven);
     assert_true(lines_with(&f.answer.warnings, "no time is predicted") &&
-                lines_with(&f.answer.warnings, "structure alone decided"));
+                lines_with(&f.answer.warnings, "locality alone decided"));
     assert_int_equal(used(&f), 0x0F); /* two on a module each */
     end(&f);
     /* One that is known goes before those that are not. */

@@ -91,7 +91,7 @@ static void by_structure_who_exchanges_meets_and_who_copies_to_the_host_parts(vo
         bind(&f, (struct wanted){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MB}), 1);
     assert_true(isnan(f.answer.predicted.time_ns) && isnan(f.answer.baseline.time_ns) &&
                 isnan(f.answer.gap) && !f.answer.is_proven);
-    assert_true(lines_with(&f.answer.warnings, "structure alone decided") &&
+    assert_true(lines_with(&f.answer.warnings, "locality alone decided") &&
                 lines_with(&f.answer.warnings, "no time is predicted") &&
                 lines_with(&f.answer.reasons,
                            "tasks that send each other bytes have gpus near each other"));
