@@ -116,19 +116,25 @@ def show_table(rows, groups):
 
 SUMMARY = [("mean", "mean regret", "1 %"), ("worst", "worst regret", "10 %"), ("behind", "slower than in order", "0"), ("median", "prediction error, median", "2 %"),
            ("p95", "prediction error, 95th percentile", "8 %"), ("coverage", "repeats within the interval", "93 to 97 %")]
+NAMES = {"bind": "Bind", "route": "Route", "alloc": "Allocate"}
 
 
 def summary(rows):
-    """The lines of a table as docs/MEASURING.md has it: figures of each method, misses in bold."""
+    """The lines of a table as docs/MEASURING.md has it: each figure of each method, misses in bold."""
     methods = grouped(rows, lambda row: row["method"])
-    columns = {name.capitalize(): own for name, own in methods.items()}
-    if "route" in methods:
-        columns["Route*"] = beside_any(methods["route"])
-    found = {name: figures(own) for name, own in columns.items()}
-    lines = ["| figure | target | " + " | ".join(f"{name}, of {f['count']}" for name, f in found.items()) + " |", "|---|---|" + "---|" * len(found)]
-    for key, words, target in SUMMARY:
-        cells = [str(f[key]) if key == "behind" else share(f[key], 0) + " %" for f in found.values()]
-        lines.append(f"| {words} | {target} | " + " | ".join(f"**{cell}**" if key in missed(f) else cell for cell, f in zip(cells, found.values())) + " |")
+    lines = ["| figure | target | now | reason of a miss |", "|---|---|---|---|"]
+
+    def put(method, own, keys):
+        found = figures(own)
+        for key, words, target in SUMMARY:
+            cell = f"{found[key]} of {found['count']}" if key == "behind" else share(found[key], 0) + " %"
+            if key in keys:
+                lines.append(f"| {method}: {words} | {target} | " + (f"**{cell}**" if key in missed(found) else cell) + " | |")
+
+    for method, own in methods.items():
+        put(NAMES[method], own, [key for key, _, _ in SUMMARY])
+        if method == "route":
+            put("Route beside all that was found", beside_any(own), ("mean", "worst"))
     return lines
 
 
