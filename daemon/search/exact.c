@@ -1,6 +1,6 @@
 /*
- * Branch and bound, berth by berth in the order of slots. A branch is left when what is certain of
- * it, and the least that the flows of its other berths take anywhere, is no better than the best.
+ * Branch and bound, gpu by gpu in the order of slots. A branch is left when what is certain of
+ * it, and the least that the flows of its other gpus take anywhere, is no better than the best.
  *
  * Twice: first for less time alone, which leaves most branches early and proves the time; then
  * among choices that take no longer for the rest of their costs, with few looks and prices.
@@ -20,12 +20,12 @@
 struct exact {
     struct search_work *work;
     struct search_symmetry symmetry;
-    uint16_t *slot;                 /* by berth */
+    uint16_t *slot;                 /* by gpu */
     size_t *taken;                  /* by slot */
     size_t full;                    /* slots that have fullest */
-    struct search_partial *partial; /* by berths placed */
+    struct search_partial *partial; /* by gpus placed */
     double *load;
-    double *rest_time, *rest_sum; /* by berths placed: of the flows that are not complete */
+    double *rest_time, *rest_sum; /* by gpus placed: of the flows that are not complete */
     bool is_for_time;
     bool is_final;  /* the best has the lowest slots of those that cost as much */
     double left_ns; /* the least bound of a branch that was left */
@@ -36,19 +36,19 @@ static bool begin(struct exact *exact)
 {
     const struct search_work *work = exact->work;
     const struct search_problem *problem = work->problem;
-    size_t berths = work->berths;
-    exact->slot = calloc(berths, sizeof *exact->slot);
+    size_t gpus = work->gpus;
+    exact->slot = calloc(gpus, sizeof *exact->slot);
     exact->taken = calloc(problem->slots, sizeof *exact->taken);
-    exact->partial = calloc(berths + 1, sizeof *exact->partial);
-    exact->load = calloc((berths + 1) * problem->resources + 1, sizeof *exact->load);
-    exact->rest_time = calloc(2 * (berths + 1), sizeof *exact->rest_time);
+    exact->partial = calloc(gpus + 1, sizeof *exact->partial);
+    exact->load = calloc((gpus + 1) * problem->resources + 1, sizeof *exact->load);
+    exact->rest_time = calloc(2 * (gpus + 1), sizeof *exact->rest_time);
     if (exact->slot == NULL || exact->taken == NULL || exact->partial == NULL ||
         exact->load == NULL || exact->rest_time == NULL)
         return false;
-    exact->rest_sum = exact->rest_time + berths + 1;
-    for (size_t b = 0; b <= berths; b++)
+    exact->rest_sum = exact->rest_time + gpus + 1;
+    for (size_t b = 0; b <= gpus; b++)
         exact->partial[b].load = exact->load + b * problem->resources;
-    for (size_t b = berths; b-- > 0;) {
+    for (size_t b = gpus; b-- > 0;) {
         exact->rest_time[b] = exact->rest_time[b + 1];
         exact->rest_sum[b] = exact->rest_sum[b + 1];
         for (size_t i = work->first[b]; i < work->first[b + 1]; i++) {
@@ -70,16 +70,16 @@ static void end(struct exact *exact)
     free(exact->rest_time);
 }
 
-/* Whether the berth may have the slot after those before it. */
-static bool is_free(const struct exact *exact, size_t berth, size_t slot)
+/* Whether the gpu may have the slot after those before it. */
+static bool is_free(const struct exact *exact, size_t gpu, size_t slot)
 {
     const struct search_work *work = exact->work;
     const struct search_problem *problem = work->problem;
-    size_t own = berth % problem->each, task = berth / problem->each,
+    size_t own = gpu % problem->each, task = gpu / problem->each,
            room = exact->full < work->full ? work->fullest : work->fullest - 1;
-    if (exact->taken[slot] >= room || (own > 0 && slot <= exact->slot[berth - 1]))
+    if (exact->taken[slot] >= room || (own > 0 && slot <= exact->slot[gpu - 1]))
         return false;
-    if (problem->in_order && berth > 0 && slot + (work->fullest > 1) <= exact->slot[berth - 1])
+    if (problem->in_order && gpu > 0 && slot + (work->fullest > 1) <= exact->slot[gpu - 1])
         return false;
     for (size_t other = 0; other < task && task < SYMMETRY_TASKS && own == 0; other++)
         if ((exact->symmetry.after[other] >> task & 1) && slot < exact->slot[other * problem->each])
@@ -91,19 +91,19 @@ static bool is_free(const struct exact *exact, size_t berth, size_t slot)
     return true;
 }
 
-/* Whether something better may follow once the berth has its slot; of times as little as is the
+/* Whether something better may follow once the gpu has its slot; of times as little as is the
  * same is no better. */
-static bool is_open(struct exact *exact, size_t berth)
+static bool is_open(struct exact *exact, size_t gpu)
 {
     const struct search_work *work = exact->work;
     const struct search_problem *problem = work->problem;
-    struct search_partial *partial = &exact->partial[berth + 1];
-    partial->cost = exact->partial[berth].cost;
-    memcpy(partial->load, exact->partial[berth].load, problem->resources * sizeof *partial->load);
-    plan_search_work_put(work, exact->slot, berth, partial);
+    struct search_partial *partial = &exact->partial[gpu + 1];
+    partial->cost = exact->partial[gpu].cost;
+    memcpy(partial->load, exact->partial[gpu].load, problem->resources * sizeof *partial->load);
+    plan_search_work_put(work, exact->slot, gpu, partial);
     struct search_cost least = partial->cost;
-    least.time_ns = fmax(least.time_ns, exact->rest_time[berth + 1]);
-    least.sum_ns += exact->rest_sum[berth + 1];
+    least.time_ns = fmax(least.time_ns, exact->rest_time[gpu + 1]);
+    least.sum_ns += exact->rest_sum[gpu + 1];
     double bound_ns = least.time_ns;
     if (exact->is_for_time) {
         least.time_ns *= 1 + problem->same;
@@ -123,20 +123,20 @@ static bool is_enough(const struct exact *exact)
            (exact->is_for_time && plan_search_work_is_least(exact->work));
 }
 
-static void look(struct exact *exact, size_t berth)
+static void look(struct exact *exact, size_t gpu)
 {
     struct search_work *work = exact->work;
     for (size_t slot = 0; slot < work->problem->slots && !is_enough(exact); slot++) {
-        if (!is_free(exact, berth, slot))
+        if (!is_free(exact, gpu, slot))
             continue;
-        exact->slot[berth] = (uint16_t)slot;
+        exact->slot[gpu] = (uint16_t)slot;
         exact->looks_left--;
         work->result.looked++;
-        if (!is_open(exact, berth))
+        if (!is_open(exact, gpu))
             continue;
         exact->full += ++exact->taken[slot] == work->fullest;
-        if (berth + 1 < work->berths) {
-            look(exact, berth + 1);
+        if (gpu + 1 < work->gpus) {
+            look(exact, gpu + 1);
         } else {
             /* the first that costs as little as the best has the lowest slots */
             exact->is_final = plan_search_work_try(work, exact->slot) <= 0 || exact->is_final;
@@ -153,7 +153,7 @@ static bool has_few_choices(const struct exact *exact)
     const struct search_problem *problem = work->problem;
     bool is_set = problem->in_order || (exact->symmetry.are_tasks_equivalent && problem->each == 1);
     double choices = 1;
-    for (size_t b = 0; b < work->berths && choices <= SEARCH_EXACT_CHOICES * 1e3; b++)
+    for (size_t b = 0; b < work->gpus && choices <= SEARCH_EXACT_CHOICES * 1e3; b++)
         choices *= (double)(problem->slots - b) / (double)((is_set ? b : b % problem->each) + 1);
     return problem->slots <= SEARCH_EXACT_SLOTS ||
            (work->fullest == 1 && choices <= SEARCH_EXACT_CHOICES);

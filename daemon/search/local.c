@@ -1,5 +1,5 @@
 /*
- * Local search: a berth moves to a slot with room, or two berths change places. First by the
+ * Local search: a gpu moves to a slot with room, or two gpus change places. First by the
  * bound of a choice, then, from the best of all starts, by price.
  *
  * The first is annealed by the sum of the sixth powers of all flows' times alone and all resources'
@@ -32,30 +32,29 @@ static int compare_slots(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Moves the berth to that slot, or has it change places with one there; false where neither is
+/* Moves the gpu to that slot, or has it change places with one there; false where neither is
  * another choice. */
-static bool change(const struct search_work *work, uint16_t *slot, size_t berth, uint16_t to)
+static bool change(const struct search_work *work, uint16_t *slot, size_t gpu, uint16_t to)
 {
     size_t each = work->problem->each, here = 0, there = 0, other = SIZE_MAX;
-    uint16_t from = slot[berth];
+    uint16_t from = slot[gpu];
     bool in_order = work->problem->in_order;
     if (from == to)
         return false;
-    for (size_t b = 0; b < work->berths; b++) {
+    for (size_t b = 0; b < work->gpus; b++) {
         here += slot[b] == from;
         there += slot[b] == to;
-        if (slot[b] == to && b / each != berth / each)
+        if (slot[b] == to && b / each != gpu / each)
             other = b;
     }
     bool has_room = there + 1 == work->fullest && here == work->fullest;
     if (!has_room && (in_order || other == SIZE_MAX))
         return false;
-    slot[berth] = to;
+    slot[gpu] = to;
     if (!has_room)
         slot[other] = from;
-    for (size_t b = 0; b < work->berths && (in_order || each > 1);
-         b += in_order ? work->berths : each)
-        qsort(slot + b, in_order ? work->berths : each, sizeof *slot, compare_slots);
+    for (size_t b = 0; b < work->gpus && (in_order || each > 1); b += in_order ? work->gpus : each)
+        qsort(slot + b, in_order ? work->gpus : each, sizeof *slot, compare_slots);
     return true;
 }
 
@@ -86,15 +85,15 @@ static double weight_of(const struct search_work *work, const uint16_t *slot)
 static void anneal(const struct search_work *work, size_t steps, uint64_t *random, uint16_t *now,
                    uint16_t *other, uint16_t *best)
 {
-    size_t size = work->berths * sizeof *now;
+    size_t size = work->gpus * sizeof *now;
     double weight = weight_of(work, now), least = weight, heat = HOT * weight,
            cooling = pow(COLD / HOT, 1.0 / (double)(steps + 1));
     memcpy(best, now, size);
     for (size_t step = 0; step < steps; step++) {
-        size_t berth = next(random) % work->berths;
+        size_t gpu = next(random) % work->gpus;
         heat *= cooling;
         memcpy(other, now, size);
-        if (!change(work, other, berth, (uint16_t)(next(random) % work->problem->slots)))
+        if (!change(work, other, gpu, (uint16_t)(next(random) % work->problem->slots)))
             continue;
         double then = weight_of(work, other), chance = ((double)(next(random) >> 11) + 1) * 0x1p-53;
         if (then - weight > -heat * log(chance))
@@ -112,11 +111,11 @@ static void anneal(const struct search_work *work, size_t steps, uint64_t *rando
 /* Every change of the best, again from there when one is better, while prices are left. */
 static void polish(struct search_work *work, uint64_t prices, uint16_t *other)
 {
-    size_t slots = work->problem->slots, all = work->berths * slots;
+    size_t slots = work->problem->slots, all = work->gpus * slots;
     uint64_t last = work->result.priced + prices;
     for (size_t i = 0, tried = 0; tried < all && work->result.priced < last; i++, tried++) {
-        memcpy(other, work->best, work->berths * sizeof *other);
-        if (!change(work, other, i / slots % work->berths, (uint16_t)(i % slots)))
+        memcpy(other, work->best, work->gpus * sizeof *other);
+        if (!change(work, other, i / slots % work->gpus, (uint16_t)(i % slots)))
             continue;
         struct search_cost bound = plan_search_work_bound(work, other).cost;
         if (plan_search_work_compare(&bound, &work->result.cost) < 0 &&
@@ -127,18 +126,18 @@ static void polish(struct search_work *work, uint64_t prices, uint16_t *other)
 
 bool plan_search_local(struct search_work *work, unsigned starts, size_t steps, size_t prices)
 {
-    size_t slots = work->problem->slots, berths = work->berths;
-    if (berths == 0 || slots == 0)
+    size_t slots = work->problem->slots, gpus = work->gpus;
+    if (gpus == 0 || slots == 0)
         return true;
     uint64_t random = SEED;
-    uint16_t *now = calloc(3 * work->berths + 1, sizeof *now), *other = now + work->berths;
+    uint16_t *now = calloc(3 * work->gpus + 1, sizeof *now), *other = now + work->gpus;
     for (unsigned start = 0; now != NULL && start < starts; start++) {
         plan_search_work_order(work, now);
-        for (size_t i = 0; start > 0 && i < 4 * work->berths; i++) {
-            size_t berth = next(&random) % berths;
-            change(work, now, berth, (uint16_t)(next(&random) % slots));
+        for (size_t i = 0; start > 0 && i < 4 * work->gpus; i++) {
+            size_t gpu = next(&random) % gpus;
+            change(work, now, gpu, (uint16_t)(next(&random) % slots));
         }
-        anneal(work, steps, &random, now, other, other + work->berths);
+        anneal(work, steps, &random, now, other, other + work->gpus);
         plan_search_work_try(work, now);
     }
     if (now != NULL)

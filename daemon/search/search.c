@@ -10,7 +10,7 @@
 #define FIRST_STEPS  300
 #define FIRST_PRICES 8
 #define STARTS       4
-#define STEPS        24  /* from one start, by berth and slot */
+#define STEPS        24  /* from one start, by gpu and slot */
 #define TOUCHES_MAX  3e6 /* flows of all steps from one start */
 
 /* Prices, by flows and their kinds, which is what a simulator's time goes with; of many flows also
@@ -42,7 +42,7 @@ static bool run(struct search_work *work)
     const struct search_problem *problem = work->problem;
     double flows = (double)problem->flow_count + 1,
            unit = flows * ((double)problem->kinds + 1 + flows / MANY),
-           touches = fmin(TOUCHES_MAX / flows, STEPS * (double)(work->berths * problem->slots));
+           touches = fmin(TOUCHES_MAX / flows, STEPS * (double)(work->gpus * problem->slots));
     bool is_covered;
     for (size_t f = 0; f < problem->flow_count; f++)
         result->bound_ns =
@@ -68,7 +68,7 @@ bool plan_search(const struct search_problem *problem, uint16_t *ret_slot,
     struct search_work work;
     bool ok = plan_search_work_init(&work, problem) && run(&work);
     if (ok) {
-        memcpy(ret_slot, work.best, work.berths * sizeof *ret_slot);
+        memcpy(ret_slot, work.best, work.gpus * sizeof *ret_slot);
         *ret = work.result;
     }
     plan_search_work_done(&work);

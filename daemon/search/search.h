@@ -7,16 +7,16 @@
  * Public headers: search.h
  * Shown by: tests/unit/search, build/bench/bind
  *
- * A choice gives each berth (a GPU of a task) a slot (a GPU of the node). Costs are compared field
- * by field, in the order of struct search_cost; of equal costs the lowest slots win, berth by
- * berth. Numbers that differ by less than SEARCH_SAME of them are equal.
+ * A choice gives each gpu of a task a slot (a GPU of the node). Costs are compared field by field,
+ * in the order of struct search_cost; of equal costs the lowest slots win, gpu by gpu. Numbers that
+ * differ by less than SEARCH_SAME of them are equal.
  *
  * Bound: no choice takes less time than its slowest flow alone, nor than the flows through a
- * resource need there. Both hold for the berths that have a slot already, whatever the others get.
+ * resource need there. Both hold for the gpus that have a slot already, whatever the others get.
  *
  * Up to SEARCH_EXACT_SLOTS slots, or SEARCH_EXACT_CHOICES choices: branch and bound; equivalent
- * tasks are tried once. More: local search, moves and swaps from several
- * starts with fixed seeds and counts. Whole choices are priced by the caller's simulator.
+ * tasks are tried once. More, or more prices than there may be: local search, moves and swaps from
+ * several starts with fixed seeds and counts. Whole choices are priced by the caller's simulator.
  *
  * Pure: the same problem has the same answer. Any thread.
  */
@@ -57,13 +57,13 @@ struct search_arc {
 /* Flows of one kind differ only in their ends. */
 struct search_flow {
     uint16_t kind;
-    int32_t from, to; /* berths; to -1: between from and the host or a NIC */
+    int32_t from, to; /* gpus; to -1: between from and the host or a NIC */
     uint16_t turn;    /* how many its task begins before it */
 };
 
 struct search_problem {
     size_t slots;
-    /* each task has each berths, numbered one after the other, on ascending slots. More berths
+    /* each task has each gpus, numbered one after the other, on ascending slots. More gpus
      * than slots (each is 1 then): all slots have as many, or one less than the fullest */
     size_t tasks, each;
     bool in_order; /* slots ascend from task to task */
@@ -80,7 +80,7 @@ struct search_problem {
     const double *far;      /* by slot */
     const double *apart;    /* by slot and slot: of one task */
     const double *meet;     /* by slot and slot: of two flows without to; NULL nothing */
-    const uint16_t *unit;   /* by slot of a task's first berth, or SEARCH_ANYWHERE */
+    const uint16_t *unit;   /* by slot of a task's first gpu, or SEARCH_ANYWHERE */
     const uint16_t *most;   /* by unit: tasks with room there; NULL: room for all */
     /* fills time_ns and lack, at least their bounds, and sum_ns; the rest is added */
     struct search_cost (*price)(void *context, const uint16_t *slot);
@@ -96,6 +96,6 @@ struct search_result {
     uint64_t looked, priced; /* partial and whole choices */
 };
 
-/* The best found; ret_slot has room for tasks * each berths. False when out of memory. */
+/* The best found; ret_slot has room for tasks * each gpus. False when out of memory. */
 bool plan_search(const struct search_problem *problem, uint16_t *ret_slot,
                  struct search_result *ret);

@@ -16,21 +16,21 @@ static bool is_arc(const struct search_problem *problem, const struct search_flo
 
 bool plan_search_work_init(struct search_work *work, const struct search_problem *problem)
 {
-    size_t berths = problem->tasks * problem->each, used = 0;
-    *work = (struct search_work){.problem = problem, .berths = berths};
-    work->fullest = (berths + problem->slots - 1) / problem->slots;
-    work->full = berths - (work->fullest - 1) * problem->slots;
+    size_t gpus = problem->tasks * problem->each, used = 0;
+    *work = (struct search_work){.problem = problem, .gpus = gpus};
+    work->fullest = (gpus + problem->slots - 1) / problem->slots;
+    work->full = gpus - (work->fullest - 1) * problem->slots;
     work->result.cost =
         (struct search_cost){SIZE_MAX, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
     work->flow = calloc(problem->flow_count + 1, sizeof *work->flow);
-    work->first = calloc(berths + 2, sizeof *work->first);
-    work->outside = calloc(berths + 1, sizeof *work->outside);
-    work->best = calloc(berths + 1, sizeof *work->best);
+    work->first = calloc(gpus + 2, sizeof *work->first);
+    work->outside = calloc(gpus + 1, sizeof *work->outside);
+    work->best = calloc(gpus + 1, sizeof *work->best);
     work->load = calloc(problem->resources + 1, sizeof *work->load);
     if (work->flow == NULL || work->first == NULL || work->outside == NULL || work->best == NULL ||
         work->load == NULL)
         return false;
-    for (size_t b = 0; b < berths; b++) {
+    for (size_t b = 0; b < gpus; b++) {
         work->first[b] = used;
         for (size_t f = 0; f < problem->flow_count; f++) {
             const struct search_flow *flow = &problem->flow[f];
@@ -39,7 +39,7 @@ bool plan_search_work_init(struct search_work *work, const struct search_problem
             work->outside[b] += (size_t)flow->from == b && flow->to < 0;
         }
     }
-    work->first[berths] = used;
+    work->first[gpus] = used;
     return true;
 }
 
@@ -76,33 +76,33 @@ size_t plan_search_work_in_unit(const struct search_problem *problem, const uint
     return count;
 }
 
-/* Where the slot is, beside those of the other berths. */
-static void put_place(const struct search_work *work, const uint16_t *slot, size_t berth,
+/* Where the slot is, beside those of the other gpus. */
+static void put_place(const struct search_work *work, const uint16_t *slot, size_t gpu,
                       struct search_cost *cost)
 {
     const struct search_problem *problem = work->problem;
-    size_t own = berth % problem->each, here = slot[berth];
+    size_t own = gpu % problem->each, here = slot[gpu];
     const double *apart = &problem->apart[here * problem->slots],
-                 *meet = problem->meet != NULL && work->outside[berth] > 0
+                 *meet = problem->meet != NULL && work->outside[gpu] > 0
                              ? &problem->meet[here * problem->slots]
                              : NULL;
     cost->far += problem->far[here];
-    for (size_t other = berth - own; other < berth; other++)
+    for (size_t other = gpu - own; other < gpu; other++)
         cost->apart += apart[slot[other]];
-    for (size_t other = 0; meet != NULL && other < berth; other++)
+    for (size_t other = 0; meet != NULL && other < gpu; other++)
         if (slot[other] != here)
-            cost->far += (double)(work->outside[other] * work->outside[berth]) * meet[slot[other]];
+            cost->far += (double)(work->outside[other] * work->outside[gpu]) * meet[slot[other]];
     if (own == 0 && problem->most != NULL && problem->unit[here] != SEARCH_ANYWHERE)
-        cost->over += plan_search_work_in_unit(problem, slot, berth / problem->each, slot[berth]) >=
+        cost->over += plan_search_work_in_unit(problem, slot, gpu / problem->each, slot[gpu]) >=
                       problem->most[problem->unit[here]];
 }
 
-void plan_search_work_put(const struct search_work *work, const uint16_t *slot, size_t berth,
+void plan_search_work_put(const struct search_work *work, const uint16_t *slot, size_t gpu,
                           struct search_partial *partial)
 {
     const struct search_problem *problem = work->problem;
     double most = partial->cost.time_ns;
-    for (size_t i = work->first[berth]; i < work->first[berth + 1]; i++) {
+    for (size_t i = work->first[gpu]; i < work->first[gpu + 1]; i++) {
         const struct search_flow *flow = &problem->flow[work->flow[i]];
         const struct search_arc *arc = plan_search_work_arc(problem, flow, slot);
         double alone_ns = arc->alone_ns + flow->turn * arc->launch_ns;
@@ -116,14 +116,14 @@ void plan_search_work_put(const struct search_work *work, const uint16_t *slot, 
         }
     }
     partial->cost.time_ns = most;
-    put_place(work, slot, berth, &partial->cost);
+    put_place(work, slot, gpu, &partial->cost);
 }
 
 struct search_partial plan_search_work_bound(const struct search_work *work, const uint16_t *slot)
 {
     struct search_partial partial = {.load = work->load};
     plan_search_work_begin(work, &partial);
-    for (size_t b = 0; b < work->berths; b++)
+    for (size_t b = 0; b < work->gpus; b++)
         plan_search_work_put(work, slot, b, &partial);
     return partial;
 }
@@ -170,7 +170,7 @@ void plan_search_work_order(const struct search_work *work, uint16_t *ret_slot)
 {
     size_t slots = work->problem->slots, b = 0;
     for (size_t s = 0; s < slots; s++)
-        for (size_t i = 0; i < work->berths / slots + (s < work->berths % slots); i++)
+        for (size_t i = 0; i < work->gpus / slots + (s < work->gpus % slots); i++)
             ret_slot[b++] = (uint16_t)s;
 }
 
@@ -189,9 +189,9 @@ struct search_cost plan_search_work_cost(struct search_work *work, const uint16_
 static bool is_lower(const struct search_work *work, const uint16_t *slot)
 {
     size_t b = 0;
-    while (b < work->berths && slot[b] == work->best[b])
+    while (b < work->gpus && slot[b] == work->best[b])
         b++;
-    return b < work->berths && slot[b] < work->best[b];
+    return b < work->gpus && slot[b] < work->best[b];
 }
 
 int plan_search_work_try(struct search_work *work, const uint16_t *slot)
@@ -199,7 +199,7 @@ int plan_search_work_try(struct search_work *work, const uint16_t *slot)
     struct search_cost cost = plan_search_work_cost(work, slot);
     int order = plan_search_work_compare(&cost, &work->result.cost);
     if (order < 0 || (order == 0 && is_lower(work, slot))) {
-        memcpy(work->best, slot, work->berths * sizeof *slot);
+        memcpy(work->best, slot, work->gpus * sizeof *slot);
         work->result.cost = cost;
     }
     return order;

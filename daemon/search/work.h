@@ -6,17 +6,17 @@
 
 struct search_work {
     const struct search_problem *problem;
-    size_t berths;
-    size_t fullest, full; /* berths on a slot at most; slots that have so many */
-    uint32_t *flow;       /* flows by their later berth */
-    size_t *first;        /* by berth and one more: where its flows begin there */
-    size_t *outside;      /* by berth: its flows without to */
+    size_t gpus;
+    size_t fullest, full; /* gpus on a slot at most; slots that have so many */
+    uint32_t *flow;       /* flows by their later gpu */
+    size_t *first;        /* by gpu and one more: where its flows begin there */
+    size_t *outside;      /* by gpu: its flows without to */
     uint16_t *best;
     double *load; /* room for resources */
     struct search_result result;
 };
 
-/* The bound of the first berths, which have their slots. */
+/* The bound of the first gpus, which have their slots. */
 struct search_partial {
     struct search_cost cost;
     double *load; /* by resource */
@@ -26,14 +26,14 @@ struct search_partial {
 bool plan_search_work_init(struct search_work *work, const struct search_problem *problem);
 void plan_search_work_done(struct search_work *work);
 
-/* No berth has a slot yet. */
+/* No gpu has a slot yet. */
 void plan_search_work_begin(const struct search_work *work, struct search_partial *partial);
 
-/* Adds the berth, whose slot is in slot as those of all before it are. */
-void plan_search_work_put(const struct search_work *work, const uint16_t *slot, size_t berth,
+/* Adds the gpu, whose slot is in slot as those of all before it are. */
+void plan_search_work_put(const struct search_work *work, const uint16_t *slot, size_t gpu,
                           struct search_partial *partial);
 
-/* All berths; its load is valid until the next one. */
+/* All gpus; its load is valid until the next one. */
 struct search_partial plan_search_work_bound(const struct search_work *work, const uint16_t *slot);
 
 /* Returns the arc of a flow. */

@@ -268,8 +268,8 @@ struct loaded {
     double lack;
 };
 
-/* Fills load: slot is an index of GPU by berth; memory by task, NULL: that of its first GPU. Flows
- * between tasks on one GPU are not launched. */
+/* Fills load: slot is an index of GPU by gpu of a task; memory by task, NULL: that of its first
+ * GPU. Flows between tasks on one GPU are not launched. */
 static struct loaded load(const struct bind_price *price, const uint16_t *slot,
                           const place_id *memory, struct load_flow *load)
 {

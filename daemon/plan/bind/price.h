@@ -50,7 +50,7 @@ struct bind_price {
     place_id *place; /* of the table: GPUs, then memories and NICs, each once */
     size_t place_count;
     uint16_t *memory, *nic;   /* by GPU: index of place; PRICE_NOWHERE */
-    struct search_flow *flow; /* traffic by berth, task by task, as they begin them */
+    struct search_flow *flow; /* of gpus of tasks, task by task, as they begin them */
     double *bytes;            /* by flow */
     size_t flow_count;
     struct bind_kind kind[PRICE_KINDS_MAX + ENDS];
@@ -89,7 +89,7 @@ struct search_cost plan_bind_price_search(void *context, const uint16_t *slot);
 
 /* A choice of GPUs with its price: the record that explanations are made of. */
 struct bind_choice {
-    uint16_t *slot;         /* owned; by berth */
+    uint16_t *slot;         /* owned; by gpu of a task */
     place_id *memory;       /* owned; by task */
     struct load_flow *load; /* owned; by flow, bytes 0 where nothing predicts it */
     struct load_part *part; /* owned; by flow */

@@ -137,9 +137,9 @@ static enum berth_code search(struct work *work, const struct bind_room *room,
 /* As a launcher gives out gpus: the first to the first, and as evenly as it goes. */
 static void put_in_order(const struct work *work, uint16_t *slot)
 {
-    size_t berths = work->tasks * work->each, n = work->gpus->count, b = 0;
+    size_t count = work->tasks * work->each, n = work->gpus->count, b = 0;
     for (size_t g = 0; g < n; g++)
-        for (size_t i = 0; i < berths / n + (g < berths % n); i++)
+        for (size_t i = 0; i < count / n + (g < count % n); i++)
             slot[b++] = (uint16_t)g;
 }
 
@@ -163,19 +163,19 @@ static void find_collective(const struct work *work, struct bind_choice *choice,
 static enum berth_code find_really(const struct work *work, struct bind_choice *choice,
                                    int64_t *ret_cores, struct berth_err *err)
 {
-    size_t tasks = work->tasks, berths = tasks * work->each;
-    place_id *gpus = calloc(berths + tasks + 1, sizeof *gpus);
+    size_t tasks = work->tasks, count = tasks * work->each;
+    place_id *gpus = calloc(count + tasks + 1, sizeof *gpus);
     if (gpus == NULL)
         return no_memory(err);
-    for (size_t b = 0; b < berths; b++) {
+    for (size_t b = 0; b < count; b++) {
         gpus[b] = work->gpus->gpu[choice->slot[b]];
-        gpus[berths + b / work->each] =
+        gpus[count + b / work->each] =
             work->traffic->numa[choice->slot[b / work->each * work->each]];
     }
     const struct core_request request = {.tasks = tasks,
                                          .gpus_per_task = work->each,
                                          .cores_per_task = work->request->cores_per_task,
-                                         .numa = gpus + berths,
+                                         .numa = gpus + count,
                                          .allowed = work->request->allowed};
     enum berth_code code = plan_bind_allocate_memory(work->snap, work->cores, &request, gpus,
                                                      choice->memory, ret_cores, err);

@@ -42,11 +42,11 @@ static inline int compare(const struct search_cost *a, const struct search_cost 
     return order != 0 ? order : order_of(a->far, b->far);
 }
 
-static inline void brute(struct brute *all, size_t berth)
+static inline void brute(struct brute *all, size_t gpu)
 {
     const struct search_problem *problem = &all->node->problem;
     const size_t each = problem->each > 1 ? problem->each : 1;
-    if (berth == problem->tasks * each) {
+    if (gpu == problem->tasks * each) {
         struct search_cost cost = price(all->node, all->slot);
         add_far(all->node, all->slot, &cost);
         all->priced++;
@@ -58,20 +58,20 @@ static inline void brute(struct brute *all, size_t berth)
     }
     for (size_t s = 0; s < problem->slots; s++) {
         size_t in_unit = 0;
-        for (size_t b = 0; b < berth && problem->most != NULL; b += each)
+        for (size_t b = 0; b < gpu && problem->most != NULL; b += each)
             in_unit += problem->unit[all->slot[b]] == problem->unit[s];
         bool is_limited =
-            problem->most != NULL && problem->unit[s] != SEARCH_ANYWHERE && berth % each == 0;
+            problem->most != NULL && problem->unit[s] != SEARCH_ANYWHERE && gpu % each == 0;
         if (all->taken[s] >= (all->now_full < all->full ? all->fullest : all->fullest - 1) ||
             (is_limited && in_unit >= problem->most[problem->unit[s]]) ||
-            (berth % each > 0 && s <= all->slot[berth - 1]))
+            (gpu % each > 0 && s <= all->slot[gpu - 1]))
             continue;
-        if (problem->in_order && berth > 0 &&
-            (s < all->slot[berth - 1] || (s == all->slot[berth - 1] && all->fullest == 1)))
+        if (problem->in_order && gpu > 0 &&
+            (s < all->slot[gpu - 1] || (s == all->slot[gpu - 1] && all->fullest == 1)))
             continue;
-        all->slot[berth] = (uint16_t)s;
+        all->slot[gpu] = (uint16_t)s;
         all->now_full += ++all->taken[s] == all->fullest;
-        brute(all, berth + 1);
+        brute(all, gpu + 1);
         all->now_full -= all->taken[s]-- == all->fullest;
     }
 }
@@ -86,12 +86,12 @@ static inline struct search_result search(struct node *node, uint16_t *slot)
 static inline void assert_as_brute(struct node *node, const char *what, uint64_t round)
 {
     uint16_t slot[16];
-    size_t berths = node->problem.tasks * node->problem.each;
+    size_t gpus = node->problem.tasks * node->problem.each;
     struct brute all = {
         .node = node,
         .cost = {.time_ns = INFINITY, .apart = INFINITY, .sum_ns = INFINITY, .far = INFINITY}};
-    all.fullest = (berths + node->problem.slots - 1) / node->problem.slots;
-    all.full = berths - (all.fullest - 1) * node->problem.slots;
+    all.fullest = (gpus + node->problem.slots - 1) / node->problem.slots;
+    all.full = gpus - (all.fullest - 1) * node->problem.slots;
     brute(&all, 0);
     struct search_result result = search(node, slot);
     assert_true((all.priced == 0) == (result.cost.over > 0)); /* where there is not room for all */
@@ -99,7 +99,7 @@ static inline void assert_as_brute(struct node *node, const char *what, uint64_t
                 (result.is_proven && result.bound_ns == result.cost.time_ns));
     if (result.cost.over == 0 &&
         (!isfinite(result.cost.time_ns) || compare(&all.cost, &result.cost) != 0 ||
-         memcmp(slot, all.best, berths * sizeof *slot) != 0))
+         memcmp(slot, all.best, gpus * sizeof *slot) != 0))
         fail_msg("%s %d: %g %g %g %g for %g %g %g %g", what, (int)round, result.cost.time_ns,
                  result.cost.apart, result.cost.sum_ns, result.cost.far, all.cost.time_ns,
                  all.cost.apart, all.cost.sum_ns, all.cost.far);
@@ -142,19 +142,19 @@ static inline struct node *random_node(uint64_t *seed, size_t slots, size_t task
     uint64_t pattern = random_next(seed) % 4;
     for (size_t t = 0; t < tasks; t++)
         for (size_t e = 0; e < each; e++) {
-            int berth = (int)(t * each + e), other = (int)((t + 1) % tasks * each + e);
-            if (pattern == 0 && berth != other)
-                flow(node, 0, berth, other);
+            int gpu = (int)(t * each + e), other = (int)((t + 1) % tasks * each + e);
+            if (pattern == 0 && gpu != other)
+                flow(node, 0, gpu, other);
             for (size_t u = 0; u < tasks && pattern == 1; u++)
                 if (u != t)
-                    flow(node, 1, berth, (int)(u * each + e));
+                    flow(node, 1, gpu, (int)(u * each + e));
             for (size_t u = 0; u < tasks && pattern == 2; u++)
                 if (u != t && random_next(seed) % 2)
-                    flow(node, random_next(seed) % 2, berth, (int)(u * each + e));
+                    flow(node, random_next(seed) % 2, gpu, (int)(u * each + e));
             if (pattern == 3 && (t ^ 1) < tasks)
-                flow(node, 0, berth, (int)((t ^ 1) * each + e));
+                flow(node, 0, gpu, (int)((t ^ 1) * each + e));
             if (pattern != 1 && random_next(seed) % 2)
-                flow(node, 2, berth, -1);
+                flow(node, 2, gpu, -1);
         }
     for (size_t f = 0; f < node->problem.flow_count; f++)
         /* by kind, so that tasks that are alike stay so */

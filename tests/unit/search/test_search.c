@@ -298,7 +298,7 @@ static void settling_costs_no_more_than_is_known(void **state)
         size_t each = 1 + random_next(&seed) % 2;
         struct node *node =
             random_node(&seed, 6, 2 + random_next(&seed) % (each > 1 ? 2 : 5), each);
-        size_t berths = node->problem.tasks * each;
+        size_t gpus = node->problem.tasks * each;
         for (size_t a = 0; a < KINDS * 36; a++)
             node->arc[a].alone_ns *= 1 + 0.02 * (double)(random_next(&seed) % 100) / 100;
         struct search_result best = search(node, slot), settled = best;
@@ -311,7 +311,7 @@ static void settling_costs_no_more_than_is_known(void **state)
                     found.apart <= best.cost.apart);
         assert_true(fabs(found.time_ns - best.cost.time_ns * (1 + settled.settled)) <=
                     1e-9 * found.time_ns);
-        ordered += memcmp(slot, order, berths * sizeof *slot) == 0;
+        ordered += memcmp(slot, order, gpus * sizeof *slot) == 0;
         free(node);
     }
     assert_true(ordered > 50);
