@@ -19,70 +19,31 @@ static bool has_room(struct evidence *evidence)
     return set != NULL;
 }
 
-static bool add_fact(struct evidence *evidence, size_t start, const struct value *value,
+static void add_fact(struct evidence *evidence, size_t start, const struct value *value,
                      const struct set *set)
 {
     for (size_t i = start; i < evidence->count; i++)
         if (evidence->item[i] == value && evidence->set[i] == set)
-            return true;
+            return;
     if (!has_room(evidence))
-        return false;
+        return;
     evidence->item[evidence->count] = value;
     evidence->set[evidence->count++] = set;
-    return true;
 }
 
-bool evidence_add(struct evidence *evidence, size_t start, const struct value *value)
+void evidence_add(struct evidence *evidence, size_t start, const struct value *value)
 {
-    return add_fact(evidence, start, value, NULL);
-}
-bool evidence_add_set(struct evidence *evidence, size_t start, const struct set *set)
-{
-    return add_fact(evidence, start, NULL, set);
+    add_fact(evidence, start, value, NULL);
 }
 
-struct evidence_stated {
-    struct value value;
-    struct evidence_stated *next;
-};
-
-bool evidence_add_stated(struct evidence *evidence, size_t start, enum metric metric,
-                         enum value_source source, place_id from, place_id to, double bytes_per_s)
+void evidence_add_set(struct evidence *evidence, size_t start, const struct set *set)
 {
-    struct evidence_stated *stated = evidence->stated;
-    while (stated != NULL && !(stated->value.metric == metric && stated->value.source == source &&
-                               stated->value.from == from && stated->value.to == to &&
-                               stated->value.value == bytes_per_s))
-        stated = stated->next;
-    if (stated != NULL)
-        return evidence_add(evidence, start, &stated->value);
-    stated = malloc(sizeof *stated);
-    evidence->no_memory |= stated == NULL;
-    if (stated == NULL)
-        return false;
-    /* Axes of number 0 are none: all defaults. */
-    stated->value = (struct value){.metric = metric,
-                                   .source = source,
-                                   .from = from,
-                                   .to = to,
-                                   .value = bytes_per_s,
-                                   .low = NAN,
-                                   .high = NAN};
-    stated->next = evidence->stated;
-    evidence->stated = stated;
-    return evidence_add(evidence, start, &stated->value);
+    add_fact(evidence, start, NULL, set);
 }
 
-bool evidence_add_same(struct evidence *evidence, size_t start, const struct evidence *other,
-                       size_t index)
+enum berth_code evidence_code(const struct evidence *evidence, struct berth_err *err)
 {
-    const struct value *value = other->item[index];
-    for (const struct evidence_stated *stated = other->stated; stated != NULL;
-         stated = stated->next)
-        if (&stated->value == value)
-            return evidence_add_stated(evidence, start, value->metric, value->source, value->from,
-                                       value->to, value->value);
-    return add_fact(evidence, start, value, other->set[index]);
+    return evidence->no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence") : BERTH_OK;
 }
 
 static void swap_facts(struct evidence *evidence, size_t a, size_t b)
@@ -127,10 +88,6 @@ void evidence_few(struct evidence *evidence, size_t first, size_t most)
 
 void evidence_done(struct evidence *evidence)
 {
-    for (struct evidence_stated *stated = evidence->stated, *next; stated != NULL; stated = next) {
-        next = stated->next;
-        free(stated);
-    }
     free(evidence->item);
     free(evidence->set);
     *evidence = (struct evidence){0};

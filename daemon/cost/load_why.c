@@ -36,9 +36,9 @@ static enum reason_code lack_of(const struct asked *asked, size_t i)
         return flow->from != flow->to && flow->bytes > 0 ? REASON_TRANSFER_UNKNOWN : REASON_CODES;
     const struct transfer *alone = &transfer->alone;
     if (transfer->known == LOAD_NOMINAL)
-        return alone->basis == BASIS_REVERSE                          ? REASON_TRANSFER_REVERSE
-               : alone->basis == BASIS_ENGINE || alone->value != NULL ? REASON_TRANSFER_OTHERS
-                                                                      : REASON_TRANSFER_STATED;
+        return alone->basis == BASIS_REVERSE               ? REASON_TRANSFER_REVERSE
+               : alone->stated > 0 || alone->value == NULL ? REASON_TRANSFER_STATED
+                                                           : REASON_TRANSFER_OTHERS;
     unsigned lacks = transfer_lacks(alone, flow->bytes, flow->bytes);
     if ((lacks & LACKS_SIZE) != 0)
         return REASON_TRANSFER_SMALL;
@@ -145,30 +145,27 @@ static const struct set *find_set(const struct asked *asked, const struct limit 
     return best;
 }
 
-static bool cite_shared(const struct asked *asked, size_t i, struct evidence *evidence,
+static void cite_shared(const struct asked *asked, size_t i, struct evidence *evidence,
                         size_t start)
 {
     const struct load_resource *shared = plan_load_shared(asked->scratch, i);
     const struct load_run *run = asked->scratch->run[i];
-    if (run != NULL)
-        return evidence_add_set(evidence, start, run->set);
-    if (shared == NULL || asked->scratch->transfer[i] == NULL || shared->is_nominal)
-        return true;
-    if (shared->value != NULL)
-        return evidence_add(evidence, start, shared->value);
-    const struct set *set = find_set(asked, shared->limit, &asked->scratch->transfer[i]->alone);
-    return set == NULL || evidence_add_set(evidence, start, set);
+    const struct set *set = run != NULL ? run->set : NULL;
+    bool is_shown = set == NULL && shared != NULL && !shared->is_nominal;
+    if (is_shown && shared->value != NULL)
+        evidence_add(evidence, start, shared->value);
+    else if (is_shown)
+        set = find_set(asked, shared->limit, &asked->scratch->transfer[i]->alone);
+    if (set != NULL)
+        evidence_add_set(evidence, start, set);
 }
 
-static enum berth_code cite(const struct asked *asked, size_t i, struct evidence *evidence,
-                            size_t start, struct berth_err *err)
+static void cite(const struct asked *asked, size_t i, struct evidence *evidence, size_t start)
 {
-    const struct load_transfer *transfer = asked->scratch->transfer[i];
-    enum berth_code code =
-        transfer != NULL ? transfer_cite(&transfer->alone, evidence, start, err) : BERTH_OK;
-    return code != BERTH_OK || cite_shared(asked, i, evidence, start)
-               ? code
-               : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    if (asked->scratch->transfer[i] == NULL)
+        return;
+    transfer_cite(&asked->scratch->transfer[i]->alone, evidence, start);
+    cite_shared(asked, i, evidence, start);
 }
 
 /* ---- runs that are not explained ---- */
@@ -264,11 +261,11 @@ enum berth_code plan_load_why_last(const struct load_table *table, const struct 
 {
     const struct asked asked = {table, flows, count, scratch, NULL, ""};
     uint16_t shared = scratch->flow[last].slowed_by;
-    enum berth_code code = cite(&asked, last, evidence, start, err);
-    for (size_t i = 0; code == BERTH_OK && shared != SIM_NO_LIMIT && i < count; i++)
+    cite(&asked, last, evidence, start);
+    for (size_t i = 0; shared != SIM_NO_LIMIT && i < count; i++)
         if (i != last && scratch->flow[i].slowed_by == shared)
-            code = cite(&asked, i, evidence, start, err);
-    return code;
+            cite(&asked, i, evidence, start);
+    return evidence_code(evidence, err);
 }
 
 enum berth_code plan_load_why(const struct load_table *table, const struct load_flow *flows,
@@ -281,9 +278,8 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
     for (size_t i = 0; i < count; i++) {
         const struct load_resource *shared = plan_load_shared(scratch, i);
         const struct load_transfer *transfer = scratch->transfer[i];
-        enum berth_code code = evidence != NULL ? cite(&asked, i, evidence, start, err) : BERTH_OK;
-        if (code != BERTH_OK)
-            return code;
+        if (evidence != NULL)
+            cite(&asked, i, evidence, start);
         if (shared != NULL && shared->is_nominal)
             warn_of_stated(&asked, shared);
         if (transfer != NULL && transfer->known == LOAD_NOMINAL && flows[i].bytes > 0 &&
@@ -295,7 +291,7 @@ enum berth_code plan_load_why(const struct load_table *table, const struct load_
     warn_of_flows(&asked);
     warn_of_runs(&asked);
     plan_doubt_warn(table->snap, table->place, table->place_count, kinds, warnings);
-    return BERTH_OK;
+    return evidence != NULL ? evidence_code(evidence, err) : BERTH_OK;
 }
 
 /* ---- what nothing says of transfers together ---- */

@@ -45,7 +45,7 @@ static void find_rate(struct matrix *matrix, place_id from, place_id to, enum me
         return;
     struct transfer transfer = transfer_none(matrix->graph, f, t, by);
     transfer.drift = agreement_of(matrix->limits->agree, transfer.kind);
-    if (matrix_rate_of(matrix, own_only, &transfer)) {
+    if (matrix_rate_of(matrix, own_only, &transfer, &item->stated)) {
         item->alone = transfer;
         if (own_only)
             matrix_rate_note(matrix, &transfer);

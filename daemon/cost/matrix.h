@@ -15,6 +15,7 @@ struct matrix;
 
 struct matrix_item {
     struct transfer alone;
+    struct value stated; /* the rate of links or the limit of engines, where that is alone.value */
     /* the same while as many bytes go the other way: slowdown and its source are set */
     struct transfer both;
     /* of transfers that their intervals do not tell apart, the one that stands for all; a choice

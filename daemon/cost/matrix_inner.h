@@ -57,8 +57,10 @@ static inline bool matrix_same_model(const struct graph *graph, place_id a, plac
            (x->model == NULL || strcmp(x->model, y->model) == 0);
 }
 
-/* Finds the rate of a transfer: its own only, or what stands for it. False when unknown. */
-bool matrix_rate_of(const struct matrix *matrix, bool own_only, struct transfer *transfer);
+/* Finds the rate of a transfer: its own only, or what stands for it; ret_stated, which stays, has
+ * that of links or engines. False when unknown. */
+bool matrix_rate_of(const struct matrix *matrix, bool own_only, struct transfer *transfer,
+                    struct value *ret_stated);
 
 /* Notes what a transfer with a rate of its own shows of others; then, for all pairs, what accesses
  * by kernels show. */

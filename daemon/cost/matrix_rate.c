@@ -12,7 +12,7 @@ enum end { END_OUT, END_IN };
 
 struct rate {
     double bytes_per_s;        /* 0 unknown */
-    const struct value *value; /* NULL: links or an engine's limit */
+    const struct value *value; /* NULL: of links or an engine's limit */
     place_id driver;           /* by which engine, of a rate of its own */
 };
 
@@ -251,7 +251,7 @@ static const struct rule {
 };
 
 static void take(const struct matrix *matrix, const struct rule *rule, const struct rate *rate,
-                 struct transfer *transfer)
+                 struct transfer *transfer, struct value *ret_stated)
 {
     transfer->basis = rule->basis;
     transfer->source = rule->basis == BASIS_REVERSE
@@ -259,9 +259,17 @@ static void take(const struct matrix *matrix, const struct rule *rule, const str
                            : rule->source;
     transfer->why = rule->why;
     transfer->bytes_per_s = rate->bytes_per_s;
-    transfer->value = rate->value;
-    if (rule->basis == BASIS_LINKS)
+    transfer->value = rate->value != NULL ? rate->value : ret_stated;
+    if (rule->basis == BASIS_LINKS && rate->value == NULL)
         transfer->stated = links_of(matrix, transfer)->bytes_per_s;
+    *ret_stated =
+        (struct value){.metric = transfer_metric(transfer),
+                       .source = rule->basis == BASIS_LINKS ? VALUE_NOMINAL : VALUE_PUBLISHED,
+                       .from = transfer->from,
+                       .to = transfer->to,
+                       .value = rule->basis == BASIS_LINKS ? transfer->stated : rate->bytes_per_s,
+                       .low = NAN,
+                       .high = NAN};
     if (rule->basis != BASIS_OWN)
         return;
     const struct agreement *agreement =
@@ -276,7 +284,8 @@ static void take(const struct matrix *matrix, const struct rule *rule, const str
     matrix_start_of(matrix->snap, transfer);
 }
 
-bool matrix_rate_of(const struct matrix *matrix, bool own_only, struct transfer *transfer)
+bool matrix_rate_of(const struct matrix *matrix, bool own_only, struct transfer *transfer,
+                    struct value *ret_stated)
 {
     const struct rule *found = NULL;
     struct rate rate = unknown;
@@ -298,7 +307,7 @@ bool matrix_rate_of(const struct matrix *matrix, bool own_only, struct transfer 
         }
     }
     if (found != NULL)
-        take(matrix, found, &rate, transfer);
+        take(matrix, found, &rate, transfer, ret_stated);
     return found != NULL;
 }
 

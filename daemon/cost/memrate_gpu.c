@@ -165,7 +165,7 @@ struct memrate memrate_of_links(const struct memrate_access *access, enum memrat
                           is_write ? there : here, MECHANISM_KERNEL);
     if (item == NULL)
         return MEMRATE_UNKNOWN;
-    transfer_cite(&item->alone, access->evidence, access->start, NULL);
+    transfer_cite(&item->alone, access->evidence, access->start);
     return (struct memrate){.value = item->alone.bytes_per_s,
                             .low = NAN,
                             .high = NAN,

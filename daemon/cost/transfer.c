@@ -171,21 +171,12 @@ enum metric transfer_metric(const struct transfer *transfer)
                                                     : METRIC_HOST_GPU_KERNEL;
 }
 
-enum berth_code transfer_cite(const struct transfer *transfer, struct evidence *evidence,
-                              size_t start, struct berth_err *err)
+void transfer_cite(const struct transfer *transfer, struct evidence *evidence, size_t start)
 {
-    bool ok = true, is_engine = transfer->basis == BASIS_ENGINE;
-    if (transfer->driver == PLACE_NONE)
-        return BERTH_OK;
-    if (transfer->value == NULL)
-        ok = evidence_add_stated(
-            evidence, start, transfer_metric(transfer), is_engine ? VALUE_PUBLISHED : VALUE_NOMINAL,
-            transfer->from, transfer->to,
-            is_engine ? transfer->bytes_per_s : fmax(transfer->stated, transfer->bytes_per_s));
-    else
-        ok = evidence_add(evidence, start, transfer->value) &&
-             (transfer->call == NULL || evidence_add(evidence, start, transfer->call)) &&
-             (transfer->both == NULL || evidence_add(evidence, start, transfer->both)) &&
-             (transfer->both_set == NULL || evidence_add_set(evidence, start, transfer->both_set));
-    return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    const struct value *value[] = {transfer->value, transfer->call, transfer->both};
+    for (size_t i = 0; i < 3; i++)
+        if (value[i] != NULL)
+            evidence_add(evidence, start, value[i]);
+    if (transfer->both_set != NULL)
+        evidence_add_set(evidence, start, transfer->both_set);
 }

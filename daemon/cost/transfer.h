@@ -42,7 +42,7 @@ struct transfer {
     enum basis basis;
     enum source source; /* of the rate */
     const char *why;    /* static: the number behind the rate, for the end of a sentence */
-    /* of the snapshot: the number behind the rate; NULL: links or an engine's limit */
+    /* of the snapshot: the number behind the rate, nominal of links; NULL: with a NIC */
     const struct value *value;
     const char *axes; /* of the snapshot: of a rate of its own; "" others */
     double stated;    /* stated rate of the links, where these are the basis; 0 none */
@@ -112,6 +112,5 @@ static inline bool transfer_is_peer(const struct transfer *transfer)
 /* Returns the metric of rates of transfers of its kind. */
 enum metric transfer_metric(const struct transfer *transfer);
 
-/* Adds the numbers behind the transfer to the evidence, from index start on. NO_MEMORY. */
-enum berth_code transfer_cite(const struct transfer *transfer, struct evidence *evidence,
-                              size_t start, struct berth_err *err);
+/* Adds the numbers behind the transfer to the evidence, from index start on. */
+void transfer_cite(const struct transfer *transfer, struct evidence *evidence, size_t start);

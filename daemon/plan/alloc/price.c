@@ -158,6 +158,5 @@ enum berth_code plan_alloc_price(struct alloc_work *work, struct berth_err *err)
     for (size_t i = 0; i < answer->count; i++)
         if (isnan(answer->option[i].order.time_ns))
             order_unknown(work, &answer->option[i]);
-    return answer->evidence.no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence")
-                                      : BERTH_OK;
+    return evidence_code(&answer->evidence, err);
 }

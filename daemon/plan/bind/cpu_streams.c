@@ -35,7 +35,7 @@ static enum berth_code price_memory(const struct snapshot *snap, const struct tr
         .evidence = evidence};
     ret->time = estimate_at_least(memtime_stream(&access, reads, writes));
     memuser_done(&who);
-    return evidence->no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence") : BERTH_OK;
+    return evidence_code(evidence, err);
 }
 
 enum berth_code cpu_streams_time(const struct snapshot *snap, const struct traffic *traffic,

@@ -83,9 +83,12 @@ static enum berth_code price(const struct work *work, struct option *option, str
                                             evidence, &option->streams, err);
     if (code == BERTH_OK)
         code = cpu_exchange_time(&work->exchange, option->answer.task, &option->exchange, err);
-    if (code == BERTH_OK && ((path->latency != NULL && !evidence_add(evidence, 0, path->latency)) ||
-                             (path->rate != NULL && !evidence_add(evidence, 0, path->rate))))
-        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    if (path->latency != NULL)
+        evidence_add(evidence, 0, path->latency);
+    if (path->rate != NULL)
+        evidence_add(evidence, 0, path->rate);
+    if (code == BERTH_OK)
+        code = evidence_code(evidence, err);
     if (code == BERTH_OK)
         evidence_few(evidence, cited, evidence->count);
     predict(work, option);

@@ -157,14 +157,12 @@ static enum berth_code cite(const struct explained *explained, const struct bind
                             size_t most, struct berth_err *err)
 {
     struct bind_price *price = explained->price;
-    struct evidence found = {0};
-    bool ok = true;
+    struct evidence *evidence = &explained->answer->evidence;
+    most += evidence->count;
     enum berth_code code = plan_load_cite_last(price->table, choice->load, price->flow_count,
-                                               price->scratch, &found, 0, err);
-    for (size_t i = 0; code == BERTH_OK && i < found.count && i < most && ok; i++)
-        ok = evidence_add_same(&explained->answer->evidence, 0, &found, i);
-    evidence_done(&found);
-    return ok ? code : err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+                                               price->scratch, evidence, 0, err);
+    evidence->count = evidence->count < most ? evidence->count : most;
+    return code;
 }
 
 /* Warns of the cause why nothing predicts a transfer. */
@@ -278,9 +276,8 @@ static enum berth_code explain_numbers(const struct explained *explained, bool i
     enum berth_code code = plan_load_cite(price->table, traffic->ours.load, price->flow_count,
                                           price->scratch, NULL, 0, &answer->warnings, err);
     warn_of_unknown(explained);
-    if (code == BERTH_OK && traffic->collective.value != NULL &&
-        !evidence_add(&answer->evidence, answer->evidence.count, traffic->collective.value))
-        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+    if (traffic->collective.value != NULL)
+        evidence_add(&answer->evidence, answer->evidence.count, traffic->collective.value);
     if (code == BERTH_OK)
         code = cite(explained, &traffic->ours, WHY_OURS, err);
     if (code != BERTH_OK)

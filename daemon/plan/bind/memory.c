@@ -74,5 +74,5 @@ enum berth_code plan_bind_memory(const struct snapshot *snap, const struct allow
     memrate_find(&access, MEMRATE_LATENCY);
     memrate_find(&access, MEMRATE_READ);
     memuser_done(&who);
-    return evidence->no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence") : BERTH_OK;
+    return evidence_code(evidence, err);
 }

@@ -29,28 +29,24 @@ static const struct set *find_run(const struct route_work *work, const struct ro
     return NULL;
 }
 
-static enum berth_code cite(struct route_work *work, struct route_option *option,
-                            struct berth_err *err)
+static void cite(struct route_work *work, struct route_option *option)
 {
     struct evidence *evidence = &work->answer->evidence;
-    enum berth_code code = BERTH_OK;
+    const struct set *set = option->run != NULL ? option->run : find_run(work, option);
     option->why = evidence->count;
     for (size_t p = 0; p < option->part_count; p++)
-        for (size_t i = 0; i < option->part[p].hop_count && code == BERTH_OK; i++)
-            code = transfer_cite(&option->part[p].hop[i], evidence, option->why, err);
-    const struct set *set = option->run != NULL ? option->run : find_run(work, option);
-    if (code == BERTH_OK && set != NULL && !evidence_add_set(evidence, option->why, set))
-        code = err_set(err, BERTH_NO_MEMORY, "no memory for evidence");
+        for (size_t i = 0; i < option->part[p].hop_count; i++)
+            transfer_cite(&option->part[p].hop[i], evidence, option->why);
+    if (set != NULL)
+        evidence_add_set(evidence, option->why, set);
     option->why_count = evidence->count - option->why;
-    return code;
 }
 
 enum berth_code explain_cite(struct route_work *work, struct berth_err *err)
 {
-    enum berth_code code = BERTH_OK;
-    for (size_t i = work->answer->count; i-- > 0 && code == BERTH_OK;)
-        code = cite(work, &work->answer->option[i], err);
-    return code;
+    for (size_t i = work->answer->count; i-- > 0;)
+        cite(work, &work->answer->option[i]);
+    return evidence_code(&work->answer->evidence, err);
 }
 
 /* ---- warnings ---- */
@@ -136,19 +132,17 @@ static enum berth_code warn_of_overlap(struct route_work *work, struct berth_err
     struct route_option *first = &work->answer->option[0];
     struct evidence *evidence = &work->answer->evidence;
     const struct matrix_item *engine = matrix_find(work->matrix, from, to, MECHANISM_COPY_ENGINE),
-                             *by_kernel = matrix_find(work->matrix, from, to, MECHANISM_KERNEL);
+                             *kernel = matrix_find(work->matrix, from, to, MECHANISM_KERNEL);
     if (!work->request.overlap || engine == NULL || engine->alone.basis != BASIS_OWN ||
-        by_kernel == NULL ||
-        !(by_kernel->alone.bytes_per_s > (1 + POLICY_SIMILAR) * engine->alone.bytes_per_s))
+        kernel == NULL ||
+        !(kernel->alone.bytes_per_s > (1 + POLICY_SIMILAR) * engine->alone.bytes_per_s))
         return BERTH_OK;
-    struct transfer kernel = by_kernel->alone;
     reasons_add(&work->answer->warnings, REASON_ENGINES_STOP,
-                SUBJECTS(name_of(work, from), name_of(work, to), kernel.why),
-                NUMBERS(engine->alone.bytes_per_s, kernel.bytes_per_s));
-    kernel.call = NULL; /* only the rate is told */
-    enum berth_code code = transfer_cite(&kernel, evidence, first->why, err);
+                SUBJECTS(name_of(work, from), name_of(work, to), kernel->alone.why),
+                NUMBERS(engine->alone.bytes_per_s, kernel->alone.bytes_per_s));
+    evidence_add(evidence, first->why, kernel->alone.value);
     first->why_count = evidence->count - first->why;
-    return code;
+    return evidence_code(evidence, err);
 }
 
 /* ---- reasons ---- */
