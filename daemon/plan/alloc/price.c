@@ -41,7 +41,8 @@ static struct estimate time_of_setup(const struct alloc_work *work,
                                      const struct memrate_access *access)
 {
     struct estimate time = memtime_setup(access, !work->has_gpus);
-    for (size_t i = 0; i < work->user_count && time.time_ns > 0; i++)
+    bool is_touched = access->place.kind != MEMKIND_PINNED || !work->has_gpus;
+    for (size_t i = 0; i < work->user_count && is_touched && time.time_ns > 0; i++)
         if (work->user[i].who.cores > 1)
             time = estimate_doubted(time, SOURCE_MEASURED, REASON_TOUCHED_BY_ONE_THREAD);
     return time;
