@@ -1,6 +1,6 @@
 /*
- * Branch and bound, gpu by gpu in the order of slots. A branch is left when what is certain of
- * it, and the least that the flows of its other gpus take anywhere, is no better than the best.
+ * Branch and bound, gpu by gpu in the order of slots. A branch is left when its bound, with the
+ * least that the flows of its other gpus take anywhere, is no better than the best.
  *
  * Twice: first for less time alone, which leaves most branches early and proves the time; then
  * among choices that take no longer for the rest of their costs, with few looks and prices.
@@ -70,7 +70,7 @@ static void end(struct exact *exact)
     free(exact->rest_time);
 }
 
-/* Whether the gpu may have the slot after those before it. */
+/* True when the gpu may have the slot after those before it. */
 static bool is_free(const struct exact *exact, size_t gpu, size_t slot)
 {
     const struct search_work *work = exact->work;
@@ -91,8 +91,8 @@ static bool is_free(const struct exact *exact, size_t gpu, size_t slot)
     return true;
 }
 
-/* Whether something better may follow once the gpu has its slot; of times as little as is the
- * same is no better. */
+/* True when something better may follow once the gpu has its slot. Times that differ by less than
+ * the problem's same are no better. */
 static bool is_open(struct exact *exact, size_t gpu)
 {
     const struct search_work *work = exact->work;
@@ -116,7 +116,7 @@ static bool is_open(struct exact *exact, size_t gpu)
     return is_open;
 }
 
-/* Whether the time is proven, or there were as many looks or prices as there may be. */
+/* True when the time is proven, or no look or no price is left. */
 static bool is_enough(const struct exact *exact)
 {
     return exact->looks_left == 0 || exact->prices_left == 0 ||
@@ -146,7 +146,7 @@ static void look(struct exact *exact, size_t gpu)
     }
 }
 
-/* Whether all choices can be looked at. */
+/* True when all choices can be looked at. */
 static bool has_few_choices(const struct exact *exact)
 {
     const struct search_work *work = exact->work;

@@ -22,7 +22,7 @@ static bool fits(const struct renaming *renaming, size_t i)
     return true;
 }
 
-/* Whether there is one for the tasks from next on. */
+/* True when there is one for the tasks from next on. */
 static bool can_rename(struct renaming *renaming, size_t next, unsigned used)
 {
     if (next == renaming->n)
@@ -39,7 +39,7 @@ static bool can_rename(struct renaming *renaming, size_t next, unsigned used)
     return false;
 }
 
-/* Of a set of numbers, in any order. */
+/* Hashes a set of numbers, in any order. */
 static uint64_t with(uint64_t all, uint64_t number)
 {
     uint64_t x = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);

@@ -6,7 +6,7 @@
 
 /* ---- the bound of a choice ---- */
 
-/* Whether the flow may be between these slots. */
+/* True when the flow may be between these slots. */
 static bool is_arc(const struct search_problem *problem, const struct search_flow *flow,
                    size_t from, size_t to)
 {
@@ -76,7 +76,7 @@ size_t plan_search_work_in_unit(const struct search_problem *problem, const uint
     return count;
 }
 
-/* Where the slot is, beside those of the other gpus. */
+/* Adds the place of the slot beside those of the other gpus. */
 static void put_place(const struct search_work *work, const uint16_t *slot, size_t gpu,
                       struct search_cost *cost)
 {
@@ -185,7 +185,7 @@ struct search_cost plan_search_work_cost(struct search_work *work, const uint16_
     return cost;
 }
 
-/* Whether the slots are lower than the best's. */
+/* True when the slots are lower than the best's. */
 static bool is_lower(const struct search_work *work, const uint16_t *slot)
 {
     size_t b = 0;

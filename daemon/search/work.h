@@ -1,5 +1,5 @@
 /**
- * What both ways of searching share: the bound, the order of costs, the best choice so far.
+ * Shared by both ways of searching: the bound, the order of costs, the best choice so far.
  */
 #pragma once
 #include "search/search.h"

@@ -27,7 +27,7 @@ static const char *name_of(const struct explained *explained, place_id place)
     return graph_place(explained->graph, place)->name;
 }
 
-/* Where a flow of the price begins or ends. */
+/* The place at which a flow of the price begins or ends. */
 static const char *end_of(const struct explained *explained, uint16_t index)
 {
     return index < explained->price->place_count

@@ -145,7 +145,7 @@ static void explain_kernels(const struct bind_traffic *traffic, const struct gra
     }
 }
 
-/* Whether copies by one GPU's engines to several at once were measured. */
+/* True when copies by one GPU's engines to several at once were measured. */
 static bool knows_engines_apart(const struct snapshot *snap)
 {
     bool knows = false;

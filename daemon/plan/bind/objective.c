@@ -5,7 +5,7 @@
 
 #include "cost/policy.h"
 
-/* What any arc puts on a resource. */
+/* The most that an arc puts on a resource. */
 struct seen {
     double fastest[TRANSFER_KINDS]; /* bytes per second of one flow while its bytes move; 0 none */
     double start_ns;                /* the least that one takes beside that */

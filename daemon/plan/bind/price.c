@@ -115,7 +115,7 @@ static void add_flow(struct bind_price *price, const struct traffic_flow *flow)
     }
 }
 
-/* By task, then by the task that it is for, the next one first; those with the host last. */
+/* Orders flows by task, then by the task at the other end, the next one first, the host last. */
 static int compare_launches(const void *a, const void *b, void *data)
 {
     const struct traffic_flow *flow[] = {a, b};

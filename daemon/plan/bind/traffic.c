@@ -52,7 +52,7 @@ static enum berth_code find_memory(struct work *work, struct berth_err *err)
     return code;
 }
 
-/* Of several nics equally near, gpus take turns. */
+/* Gpus take turns at several nics that are equally near. */
 static enum berth_code find_nics(struct work *work, struct berth_err *err)
 {
     const struct graph *graph = work->snap->graph;
@@ -134,7 +134,7 @@ static enum berth_code search(struct work *work, const struct bind_room *room,
     return plan_bind_objective_search(work->traffic->price, &among, choice->slot, ret, err);
 }
 
-/* As a launcher gives out gpus: the first to the first, and as evenly as it goes. */
+/* Gives out gpus as a launcher does: the first to the first, and as evenly as it goes. */
 static void put_in_order(const struct work *work, uint16_t *slot)
 {
     size_t count = work->tasks * work->each, n = work->gpus->count, b = 0;
@@ -204,7 +204,7 @@ static void exchange(struct bind_choice *a, struct bind_choice *b)
     *b = other;
 }
 
-/* Whether the one is less by that margin: fewer transfers without a price, then less time. */
+/* True when the one is less by that margin: fewer transfers without a price, then less time. */
 static bool is_less(const struct bind_choice *a, const struct bind_choice *b, double margin)
 {
     if (isnan(a->time.time_ns) || isnan(b->time.time_ns))
@@ -213,7 +213,7 @@ static bool is_less(const struct bind_choice *a, const struct bind_choice *b, do
                                       : a->compared_ns < b->compared_ns * (1 - margin);
 }
 
-/* Where tasks of what was found would not have the nearest memory, because others have the cores
+/* Searches again where tasks would not have the nearest memory, because others have the cores
  * next to it: the best choice in which all have room stands unless it takes more. */
 static enum berth_code find_roomy(struct work *work, int64_t cores, struct berth_err *err)
 {

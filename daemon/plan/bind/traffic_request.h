@@ -57,9 +57,9 @@ struct traffic {
     double reduced; /* bytes of an all-reduce of all tasks, where nothing else moves; else 0 */
 };
 
-/* What others send each other is no flow. Exact flows of a rank to itself are refused. Fails with
- * INVALID_PARAMETER naming world, ranks, pattern, bytes, host_bytes or flows and saying what is
- * available; NO_MEMORY. */
+/* Makes the flows of a request; transfers between other nodes are none. Exact flows of a rank to
+ * itself are refused. Fails with INVALID_PARAMETER naming world, ranks, pattern, bytes, host_bytes
+ * or flows and saying what is available; NO_MEMORY. */
 enum berth_code plan_traffic(const struct traffic_request *request, struct traffic *ret,
                              struct berth_err *err);
 void plan_traffic_done(struct traffic *traffic);
