@@ -2,9 +2,11 @@
 
 #include "cost/limits.h"
 #include "cost/matrix.h"
+#include "cost/usage.h"
 
 static void derived_free(struct derived *derived)
 {
+    usage_free(derived->usage);
     matrix_free(derived->matrix);
     limits_free(derived->limits);
     curve_free_all(derived->curves);
@@ -20,7 +22,8 @@ bool derive_costs(struct snapshot *snapshot)
                           ? limits_new(snapshot->graph, snapshot->sets, snapshot->values)
                           : NULL;
     derived->matrix = derived->limits != NULL ? matrix_new(snapshot) : NULL;
-    if (derived->matrix == NULL)
+    derived->usage = derived->matrix != NULL ? usage_new(snapshot) : NULL;
+    if (derived->usage == NULL)
         derived_free(derived);
-    return derived->matrix != NULL;
+    return derived->usage != NULL;
 }

@@ -1,6 +1,6 @@
 /**
  * Derives the planners' data from a snapshot: curves, then shared limits, then the matrix of
- * transfers. Each part uses the one before it.
+ * transfers, then the limits that each uses. Each part uses those before it.
  */
 #pragma once
 #include "node/snapshot.h"

@@ -58,6 +58,7 @@ struct limit_role {
 /* Source of a capacity. */
 enum limit_source {
     LIMIT_RUNS,
+    LIMIT_PAIR, /* rate of both directions of a pair at once; of cost/usage.h alone */
     LIMIT_OTHER_RUNS,
     LIMIT_CARRIED,
     LIMIT_MEMBER, /* the widest link of a GPU behind a PCIe port */
@@ -92,8 +93,9 @@ struct limit {
     /* other sources: */
     /* by kind: as many users, all of this kind, as a run had; they are not limited by it */
     unsigned apart[TRANSFER_KINDS];
-    unsigned kinds; /* bits: the kinds that share it; 0 all */
-    double carried; /* highest total of several users in one run; 0 none */
+    unsigned kinds;            /* bits: the kinds that share it; 0 all */
+    double carried;            /* highest total of several users in one run; 0 none */
+    const struct value *value; /* LIMIT_PAIR */
 };
 
 /* The path of transfers between two places, and the limits on it. */
@@ -179,6 +181,12 @@ struct limit *limits_find(const struct limits *limits, const struct limit_role *
  * Axes of the result are 0, the empty text. */
 const struct value *limits_alone(const struct limits *limits, enum metric metric, place_id from,
                                  place_id to);
+
+/* True where no run of such transfers shows the capacity. */
+static inline bool limits_is_stated(const struct limit *limit)
+{
+    return limit->source != LIMIT_RUNS && limit->source != LIMIT_PAIR;
+}
 
 static inline bool limits_is_pcie_port(enum limit_part part)
 {

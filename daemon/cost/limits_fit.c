@@ -52,7 +52,8 @@ static void share(struct search *search, const struct fit_run *run, size_t count
     const struct fit *fit = search->fit;
     for (size_t l = 0; l < count; l++) {
         const struct fit_limit *limit = &fit->limit[l];
-        search->limit[l] = (struct sim_limit){search->step[l], limit->step_count};
+        search->limit[l] =
+            (struct sim_limit){.step = search->step[l], .step_count = limit->step_count};
         for (size_t s = 0; s < limit->step_count; s++)
             search->step[l][s] =
                 (struct sim_step){limit->step[s].flows, limit->step[s].bytes_per_s};

@@ -15,6 +15,7 @@
 struct baseline;
 struct matrix; /* cost/matrix.h */
 struct limits; /* cost/limits.h */
+struct usage;  /* cost/usage.h */
 
 enum note_severity { NOTE_INFO, NOTE_WARNING, NOTE_CRITICAL };
 
@@ -43,7 +44,8 @@ struct derived {
     struct curves *curves;                 /* of values */
     struct limits *limits;                 /* of sets: shared limits of transfers */
     struct matrix *matrix;                 /* transfers between memories, alone */
-    void (*free)(struct derived *derived); /* frees all three; NULL: none are derived */
+    struct usage *usage;                   /* the limits that they share, with those of NICs */
+    void (*free)(struct derived *derived); /* frees all; NULL: none are derived */
 };
 
 struct snapshot {

@@ -10,7 +10,7 @@
 static const char *const patterns[] = {"none",   "pairs",    "ring",      "grid2d",
                                        "grid3d", "alltoall", "allreduce", NULL};
 static const char *const mechanisms[] = {
-    [LOAD_BEST] = "best", [LOAD_COPY_ENGINE] = "copy_engine", [LOAD_KERNEL] = "kernel", NULL};
+    [COPY_BEST] = "best", [COPY_BY_ENGINE] = "copy_engine", [COPY_BY_KERNEL] = "kernel", NULL};
 static const char *const orders[] = {"free", "rank", NULL};
 static const char *const visibles[] = {"own", "all", NULL};
 enum { ORDER_RANK = 1, VISIBLE_ALL = 1 };
@@ -163,7 +163,7 @@ static enum berth_code read_traffic(const struct graph *graph, const json_t *par
     }
     request.ranks = asked->ranks;
     request.pattern = (enum traffic_pattern)pattern;
-    asked->request.by = (enum load_by)mechanism;
+    asked->request.by = (enum copy_by)mechanism;
     asked->request.traffic = &asked->traffic;
     if (code == BERTH_OK)
         code = plan_traffic(&request, &asked->traffic, err);

@@ -28,7 +28,8 @@ struct item {
 };
 
 struct queue {
-    size_t flows;
+    double bytes_per_s; /* of the fastest */
+    size_t flows, active;
     struct item *last;
 };
 
@@ -81,8 +82,8 @@ double sim_capacity(const struct sim_limit *limit, unsigned users)
 {
     double capacity = INFINITY;
     for (size_t i = 0; i < limit->step_count && limit->step[i].users <= users; i++)
-        capacity = limit->step[i].bytes_per_s;
-    return capacity;
+        capacity = limit->step[i].bytes_per_s * (1 + limit->off);
+    return users > limit->free ? capacity : INFINITY;
 }
 
 static void use_limits(struct sim *sim, const struct sim_flow *flow)
@@ -111,7 +112,9 @@ static void find_binding(struct sim *sim, const struct sim_limit *limits)
         struct state *state = &sim->state[at];
         double least = INFINITY;
         for (size_t s = 0; s < limit->step_count && limit->step[s].users <= state->users; s++)
-            least = less(least, limit->step[s].bytes_per_s);
+            least = less(least, limit->step[s].bytes_per_s * (1 + limit->off));
+        if (state->users <= limit->free)
+            least = INFINITY;
         state->is_binding = state->wanted > least * (1 + SAME);
         state->users = 0; /* none has begun */
         if (!state->is_binding)
@@ -157,15 +160,24 @@ static uint16_t full_limit(const struct sim *sim, const struct item *item, doubl
     return SIM_NO_LIMIT;
 }
 
+/* As much as the engine gives it. */
+static double own_rate(const struct sim *sim, const struct sim_flow *flow)
+{
+    const struct queue *queue = &sim->queue[flow->queue];
+    return flow->shares ? less(flow->bytes_per_s, queue->bytes_per_s / (double)queue->active)
+                        : flow->bytes_per_s;
+}
+
 /* Those that take no more than that level gives them. */
 static size_t fix_slow(struct sim *sim, double level)
 {
     size_t fixed = 0;
     for (size_t i = 0; i < sim->active_count; i++) {
         struct item *item = sim->active[i];
-        if (item->is_fixed || item->flow->bytes_per_s > level * item->weight)
+        double share = level * item->weight * (item->flow->shares ? 1 - SAME : 1);
+        if (item->is_fixed || own_rate(sim, item->flow) > share)
             continue;
-        fix(sim, item, item->flow->bytes_per_s);
+        fix(sim, item, own_rate(sim, item->flow));
         fixed++;
     }
     return fixed;
@@ -215,6 +227,7 @@ static void activate(struct sim *sim, struct item *item)
 {
     for (unsigned u = 0; u < item->flow->limit_count; u++)
         sim->state[item->flow->limit[u]].users++;
+    sim->queue[item->flow->queue].active++;
     sim->active[sim->active_count++] = item;
 }
 
@@ -241,7 +254,7 @@ static void order_items(struct sim *sim)
     for (size_t i = 0; i < sim->item_count; i++) {
         struct item *item = &sim->item[i];
         struct queue *queue = &sim->queue[item->flow->queue];
-        item->is_next = item->flow->queue == 0 || queue->last == NULL;
+        item->is_next = item->flow->queue == 0 || item->flow->shares || queue->last == NULL;
         if (!item->is_next)
             queue->last->next = item;
         queue->last = item;
@@ -264,6 +277,7 @@ static void end(struct sim *sim, struct item *item, double now_s)
     item->flow->end_ns = now_s * 1e9 + item->flow->start_ns;
     for (unsigned u = 0; u < item->flow->limit_count; u++)
         sim->state[item->flow->limit[u]].users--;
+    sim->queue[item->flow->queue].active--;
     if (item->next == NULL)
         return;
     item->next->is_next = true;
@@ -308,7 +322,9 @@ static void prepare(struct sim *sim, const struct sim_limit *limits, struct sim_
         if (!(flows[i].bytes > 0))
             continue;
         flows[i].end_ns += flows[i].bytes / flows[i].bytes_per_s * 1e9;
-        sim->queue[flows[i].queue].flows++;
+        struct queue *queue = &sim->queue[flows[i].queue];
+        queue->flows++;
+        queue->bytes_per_s = more(queue->bytes_per_s, flows[i].bytes_per_s);
         use_limits(sim, &flows[i]);
     }
     find_binding(sim, limits);
@@ -320,8 +336,6 @@ static void prepare(struct sim *sim, const struct sim_limit *limits, struct sim_
             add_item(sim, &flows[i]);
     }
     order_items(sim);
-    for (size_t i = 0; i < count; i++)
-        sim->queue[flows[i].queue] = (struct queue){0, NULL};
 }
 
 double sim_run(struct sim *sim, const struct sim_limit *limits, struct sim_flow *flows,
@@ -336,8 +350,10 @@ double sim_run(struct sim *sim, const struct sim_limit *limits, struct sim_flow 
         find_rates(sim, limits);
         now_s = sim->active_count > 0 ? advance(sim, now_s) : now_s;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         last_ns = more(last_ns, flows[i].end_ns);
+        sim->queue[flows[i].queue] = (struct queue){0};
+    }
     forget(sim);
     return last_ns;
 }
@@ -354,7 +370,9 @@ void sim_rates(struct sim *sim, const struct sim_limit *limits, struct sim_flow 
         activate(sim, &sim->item[i]);
     }
     find_rates(sim, limits);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         ret_bytes_per_s[i] = sim->item[i].rate;
+        sim->queue[flows[i].queue] = (struct queue){0};
+    }
     forget(sim);
 }

@@ -16,6 +16,7 @@
  * Shown by: tests/unit/sim
  */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,8 @@ struct sim_step {
 struct sim_limit {
     const struct sim_step *step;
     size_t step_count;
+    unsigned free; /* nor are up to so many users */
+    double off;    /* relative: each step carries (1 + off) times as much */
 };
 
 /* The bytes per second that so many users get together; INFINITY unlimited. */
@@ -44,7 +47,8 @@ struct sim_flow {
     double weight;         /* of its share of what is full; 0 counts as 1 */
     const uint16_t *limit; /* the limits that it uses, each once */
     unsigned limit_count;
-    uint32_t queue;     /* 0: an engine of its own */
+    uint32_t queue; /* 0: an engine of its own */
+    bool shares;    /* the engine serves all of the queue at once, each with a part of its rate */
     uint16_t slowed_by; /* result: the limit that slowed it last, SIM_NO_LIMIT none */
     double end_ns;      /* result */
 };

@@ -10,7 +10,6 @@
 #include "node/transfer.h"
 
 /* with more memories nothing is found to be shared */
-#define DOUBT_MOST (3 * LIMITS_PLACES_MAX)
 
 /* Warns by the code of each part. An option without a prediction stands by distance. */
 static void warn_of_option(struct alloc_work *work, const struct alloc_option *option)
@@ -51,15 +50,10 @@ static void warn_of_links(struct alloc_work *work)
 /* Warns of concurrent runs that contradict the rates of these gpus in these memories. */
 static void warn_of_contradictions(struct alloc_work *work)
 {
-    place_id gpu[DOUBT_MOST], memory[DOUBT_MOST];
-    struct doubt_ends ends = {.one = gpu, .other = memory};
-    for (size_t u = 0; u < work->user_count && ends.ones < DOUBT_MOST; u++)
-        if (work->user[u].who.gpu != PLACE_NONE)
-            gpu[ends.ones++] = work->user[u].who.gpu;
-    for (size_t i = 0; i < work->answer.count && ends.others < DOUBT_MOST; i++)
-        memory[ends.others++] = work->answer.option[i].place.memory;
-    plan_doubt_warn_between(work->snap, &ends, TRANSFER_HOST_KERNEL | TRANSFER_PEER_KERNEL,
-                            &work->answer.warnings);
+    for (size_t u = 0; u < work->user_count; u++)
+        for (size_t i = 0; i < work->answer.count && work->user[u].who.gpu != PLACE_NONE; i++)
+            doubt_warn(work->snap, work->user[u].who.gpu, work->answer.option[i].place.memory,
+                       TRANSFER_HOST_KERNEL | TRANSFER_PEER_KERNEL, &work->answer.warnings);
 }
 
 /* ---- reasons ---- */

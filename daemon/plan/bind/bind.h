@@ -16,8 +16,8 @@
 #include "base/err.h"
 #include "cost/estimate.h"
 #include "cost/evidence.h"
-#include "cost/load.h"
 #include "cost/runtime_variables.h"
+#include "cost/usage.h"
 #include "node/allowed.h"
 #include "node/graph.h"
 #include "node/reasons.h"
@@ -36,7 +36,7 @@ struct bind_request {
     int64_t tasks_per_gpu;
     bool in_rank_order;            /* gpus ascend from task to task */
     const struct traffic *traffic; /* of one step; NULL or empty: nothing says */
-    enum load_by by;               /* how peers copy */
+    enum copy_by by;               /* how peers copy */
     const struct allowed *allowed;
 };
 

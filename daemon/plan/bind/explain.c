@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "cost/endpoints.h"
-#include "cost/load_why.h"
+#include "cost/iteration_why.h"
 #include "cost/policy.h"
 #include "node/reasons.h"
 #include "plan/bind/mechanism.h"
@@ -27,12 +27,10 @@ static const char *name_of(const struct explained *explained, place_id place)
     return graph_place(explained->graph, place)->name;
 }
 
-/* The place at which a flow of the price begins or ends. */
-static const char *end_of(const struct explained *explained, uint16_t index)
+/* The place at which a flow begins or ends. */
+static const char *end_of(const struct explained *explained, place_id end)
 {
-    return index < explained->price->place_count
-               ? name_of(explained, explained->price->place[index])
-               : "nowhere (no nic or memory)";
+    return end != PLACE_NONE ? name_of(explained, end) : "nowhere (no nic or memory)";
 }
 
 /* ---- what ends last, and why ---- */
@@ -40,20 +38,28 @@ static const char *end_of(const struct explained *explained, uint16_t index)
 static void explain_last(const struct explained *explained, const struct bind_choice *choice,
                          enum reason_code code, struct reasons *reasons)
 {
-    const struct load_part *last = &choice->part[choice->last];
-    if (last->transfer == NULL)
+    const struct flow *last = &choice->flow[choice->last];
+    if (last->user == NULL)
         return;
     const char *from = name_of(explained, last->transfer->from),
                *to = name_of(explained, last->transfer->to),
                *by = plan_bind_mechanism_name(explained->graph, last->transfer);
     reasons_add(reasons, code, SUBJECTS(from, to, by),
-                NUMBERS(choice->load[choice->last].bytes, last->time.time_ns, last->alone_ns));
-    if (last->waits_ns + last->starts_ns > MUCH * last->time.time_ns)
+                NUMBERS(last->bytes, last->end_ns, last->start_ns + last->bytes_ns));
+    if (last->begin_ns + last->start_ns > MUCH * last->end_ns)
         reasons_add(reasons, REASON_LAST_STARTS, NO_SUBJECTS,
-                    NUMBERS(last->starts_ns, last->waits_ns));
-    if (last->seen != NULL)
+                    NUMBERS(last->start_ns, last->begin_ns));
+    if (last->run != NULL)
         reasons_add(reasons, REASON_LAST_MEASURED_TOGETHER, NO_SUBJECTS,
-                    NUMBERS((double)last->seen->flow_count));
+                    NUMBERS((double)last->run->flow_count));
+}
+
+static bool uses(const struct usage *usage, const struct flow *flow, const struct limit *limit)
+{
+    unsigned u = 0;
+    while (u < flow->limit_count && &usage->limit[flow->limit[u]] != limit)
+        u++;
+    return u < flow->limit_count;
 }
 
 /* So that limits of which the same is known are listed together. */
@@ -62,18 +68,16 @@ static double rounded(double bytes_per_s) { return 1e8 * round(bytes_per_s / 1e8
 /* Adds a limit that slows flows: how many use it, what they get together, and the least of one
  * alone. */
 static void explain_limit(const struct explained *explained, const struct bind_choice *choice,
-                          const struct load_resource *limit, enum reason_code code,
-                          struct reasons *reasons)
+                          const struct limit *limit, enum reason_code code, struct reasons *reasons)
 {
-    const struct load_table *table = explained->price->table;
-    size_t index = (size_t)(limit - plan_load_resource(table, 0)), users = 0;
+    size_t users = 0;
     double together = 0, least = INFINITY, capacity = INFINITY;
     for (size_t f = 0; f < explained->price->flow_count; f++) {
-        const struct load_flow *flow = &choice->load[f];
-        if (choice->part[f].transfer == NULL || choice->part[f].is_behind ||
-            !plan_load_uses(table, index, flow->from, flow->to, flow->bytes))
+        const struct flow *flow = &choice->flow[f];
+        if (!uses(explained->price->snap->derived.usage, flow, limit) ||
+            plan_bind_choice_is_behind(choice, f))
             continue;
-        double alone = flow->bytes / fmax(choice->part[f].alone_ns, 1e-3) * 1e9;
+        double alone = flow->bytes * 1e9 / (flow->start_ns + flow->bytes_ns);
         users++;
         together += alone;
         least = fmin(least, alone);
@@ -91,12 +95,12 @@ static void explain_limits(const struct explained *explained, const struct bind_
                            struct reasons *reasons)
 {
     for (size_t i = 0; i <= explained->price->flow_count; i++) {
-        const struct load_resource *limit = i == 0 ? choice->shared : choice->part[i - 1].shared;
+        const struct limit *limit = i == 0 ? choice->shared : choice->flow[i - 1].shared;
         bool is_new = limit != NULL && (i == 0 || limit != choice->shared);
         for (size_t f = 0; is_new && f + 1 < i; f++)
-            is_new = choice->part[f].shared != limit;
+            is_new = choice->flow[f].shared != limit;
         if (is_new)
-            explain_limit(explained, choice, limit, limit->is_nominal ? nominal : measured,
+            explain_limit(explained, choice, limit, limits_is_stated(limit) ? nominal : measured,
                           reasons);
     }
 }
@@ -107,21 +111,21 @@ static void explain_limits(const struct explained *explained, const struct bind_
 static bool explain_unmeasured(const struct explained *explained)
 {
     const struct bind_choice *ours = &explained->traffic->ours;
-    const struct load_untried *untried = &ours->untried;
+    const struct untried *untried = &ours->untried;
     struct reasons *reasons = &explained->answer->reasons;
     if (!ours->is_explained)
         reasons_add(reasons, REASON_UNPROVEN_UNEXPLAINED, NO_SUBJECTS, NO_NUMBERS);
-    else if (untried->between != NULL)
-        reasons_add(reasons, REASON_UNPROVEN_UNTRIED_LIMIT, SUBJECTS(untried->between->name),
+    else if (untried->link != NULL)
+        reasons_add(reasons, REASON_UNPROVEN_UNTRIED_LIMIT, SUBJECTS(untried->link->name),
                     NUMBERS((double)untried->users));
-    else if (untried->is_any)
+    else if (untried->pair[0] != NULL)
         reasons_add(reasons, REASON_UNPROVEN_UNTRIED,
-                    SUBJECTS(end_of(explained, ours->load[untried->flow[0]].from),
-                             end_of(explained, ours->load[untried->flow[0]].to),
-                             end_of(explained, ours->load[untried->flow[1]].from),
-                             end_of(explained, ours->load[untried->flow[1]].to)),
+                    SUBJECTS(name_of(explained, untried->pair[0]->alone.from),
+                             name_of(explained, untried->pair[0]->alone.to),
+                             name_of(explained, untried->pair[1]->alone.from),
+                             name_of(explained, untried->pair[1]->alone.to)),
                     NO_NUMBERS);
-    return !ours->is_explained || untried->is_any;
+    return !ours->is_explained || iteration_is_untried(untried);
 }
 
 /* Lower bounds prove no more than what they bound. */
@@ -153,16 +157,13 @@ static void explain_proof(const struct explained *explained)
 /* ---- evidence, and what is not known ---- */
 
 /* Cites the first numbers that the flow that ends last rests on. */
-static enum berth_code cite(const struct explained *explained, const struct bind_choice *choice,
-                            size_t most, struct berth_err *err)
+static void cite(const struct explained *explained, const struct bind_choice *choice, size_t most)
 {
-    struct bind_price *price = explained->price;
+    const struct bind_price *price = explained->price;
     struct evidence *evidence = &explained->answer->evidence;
     most += evidence->count;
-    enum berth_code code = plan_load_cite_last(price->table, choice->load, price->flow_count,
-                                               price->scratch, evidence, 0, err);
+    iteration_cite(price->snap, choice->flow, price->flow_count, choice->last, evidence, 0);
     evidence->count = evidence->count < most ? evidence->count : most;
-    return code;
 }
 
 /* Warns of the cause why nothing predicts a transfer. */
@@ -188,10 +189,10 @@ static void warn_of_unknown(const struct explained *explained)
     const struct bind_price *price = explained->price;
     const struct bind_choice *ours = &explained->traffic->ours;
     struct reasons *warnings = &explained->answer->warnings;
-    const struct load_flow *one = &ours->one;
+    struct bind_ends one = ours->one;
     for (size_t f = 0; f < price->flow_count; f++) {
         char down[2][ENDPOINTS_DOWN_SIZE];
-        const struct transfer *transfer = ours->part[f].transfer;
+        const struct transfer *transfer = ours->flow[f].transfer;
         size_t links = transfer != NULL ? endpoints_down_between(explained->graph, transfer->from,
                                                                  transfer->to, down)
                                         : 0;
@@ -205,10 +206,10 @@ static void warn_of_unknown(const struct explained *explained)
     reasons_add(warnings,
                 explained->traffic->is_chosen ? REASON_TRANSFERS_LEFT_OUT
                                               : REASON_TRANSFERS_UNKNOWN,
-                SUBJECTS(end_of(explained, one->from), end_of(explained, one->to)),
+                SUBJECTS(end_of(explained, one.from), end_of(explained, one.to)),
                 NUMBERS((double)ours->unpriced, (double)price->flow_count));
-    if (one->from != PRICE_NOWHERE && one->to != PRICE_NOWHERE)
-        warn_of_cause(explained, price->place[one->from], price->place[one->to]);
+    if (one.from != PLACE_NONE && one.to != PLACE_NONE)
+        warn_of_cause(explained, one.from, one.to);
 }
 
 /* ---- the answer ---- */
@@ -256,7 +257,8 @@ static enum berth_code explain_choice(const struct explained *explained, bool is
                        &answer->reasons);
     }
     for (size_t f = 0; f < explained->price->flow_count; f++)
-        if (ours->load[f].turn > 0 && plan_bind_price_peer(explained->price, f) != BIND_NO_TASK)
+        if (explained->price->flow[f].turn > 0 &&
+            plan_bind_price_peer(explained->price, f) != BIND_NO_TASK)
             reasons_add(&answer->reasons, REASON_LAUNCH_ORDER, NO_SUBJECTS, NO_NUMBERS);
     explain_proof(explained);
     if (traffic->roomy_cores > 0)
@@ -271,24 +273,21 @@ static enum berth_code explain_numbers(const struct explained *explained, bool i
                                        struct berth_err *err)
 {
     const struct bind_traffic *traffic = explained->traffic;
-    struct bind_price *price = explained->price;
+    const struct bind_price *price = explained->price;
     struct bind_answer *answer = explained->answer;
-    enum berth_code code = plan_load_cite(price->table, traffic->ours.load, price->flow_count,
-                                          price->scratch, NULL, 0, &answer->warnings, err);
+    iteration_warn_of_transfers(price->snap, traffic->ours.flow, price->flow_count, "",
+                                &answer->warnings);
+    iteration_warn(price->snap, traffic->ours.flow, price->flow_count, &answer->warnings);
     warn_of_unknown(explained);
     if (traffic->collective.value != NULL)
         evidence_add(&answer->evidence, answer->evidence.count, traffic->collective.value);
-    if (code == BERTH_OK)
-        code = cite(explained, &traffic->ours, WHY_OURS, err);
-    if (code != BERTH_OK)
-        return code;
-    if (!is_worse)
-        return BERTH_OK;
-    code = cite(explained, &traffic->order, WHY_ORDER, err);
-    if (code == BERTH_OK)
-        plan_load_why_beside(price->table, traffic->order.load, price->flow_count, price->scratch,
-                             "in order, ", &answer->warnings);
-    return code;
+    cite(explained, &traffic->ours, WHY_OURS);
+    if (is_worse) {
+        cite(explained, &traffic->order, WHY_ORDER);
+        iteration_warn_of_transfers(price->snap, traffic->order.flow, price->flow_count,
+                                    "in order, ", &answer->warnings);
+    }
+    return evidence_code(&answer->evidence, err);
 }
 
 enum berth_code plan_bind_explain(const struct bind_traffic *traffic, const struct snapshot *snap,

@@ -25,7 +25,7 @@ const char *plan_bind_mechanism_name(const struct graph *graph, const struct tra
 static const struct transfer *copy_of(const struct bind_traffic *traffic, const struct graph *graph,
                                       size_t flow, enum mechanism by)
 {
-    const struct transfer *transfer = traffic->ours.part[flow].transfer;
+    const struct transfer *transfer = traffic->ours.flow[flow].transfer;
     return plan_bind_mechanism_is_copy(graph, transfer) && transfer->by == by ? transfer : NULL;
 }
 
@@ -38,9 +38,9 @@ static bool set_variables(const struct bind_traffic *traffic, const struct snaps
     for (size_t t = 0; mine != NULL && t < answer->task_count; t++) {
         size_t count = 0;
         for (size_t f = 0; f < price->flow_count; f++)
-            if (plan_bind_mechanism_is_copy(snap->graph, traffic->ours.part[f].transfer) &&
+            if (plan_bind_mechanism_is_copy(snap->graph, traffic->ours.flow[f].transfer) &&
                 (plan_bind_price_task(price, f) == t || plan_bind_price_peer(price, f) == t))
-                mine[count++] = traffic->ours.part[f].transfer;
+                mine[count++] = traffic->ours.flow[f].transfer;
         answer->task[t].variables = runtime_variables_of(snap->graph, snap->values, mine, count);
     }
     bool ok = mine != NULL;
@@ -101,7 +101,7 @@ static void explain_pairs(const struct bind_traffic *traffic, const struct graph
                  graph_place(graph, transfer->to)->name);
         reasons_add_about(&answer->reasons, REASON_PAIRS_BY_KERNEL, pair, NO_NUMBERS);
     }
-    double other_ns = traffic->how[is_kernel ? LOAD_COPY_ENGINE : LOAD_KERNEL].time_ns,
+    double other_ns = traffic->how[is_kernel ? COPY_BY_ENGINE : COPY_BY_KERNEL].time_ns,
            ours_ns = traffic->ours.time.time_ns;
     if (!is_mixed && fabs(other_ns - ours_ns) > POLICY_SAME * ours_ns)
         reasons_add(&answer->reasons, REASON_OTHER_MECHANISM,
@@ -136,8 +136,8 @@ static void explain_kernels(const struct bind_traffic *traffic, const struct gra
         size_t kernels = 0;
         for (size_t f = 0; f < traffic->price->flow_count; f++) {
             const struct transfer *transfer = copy_of(traffic, graph, f, MECHANISM_KERNEL);
-            kernels +=
-                transfer != NULL && transfer->driver == gpu && !traffic->ours.part[f].is_behind;
+            kernels += transfer != NULL && transfer->driver == gpu &&
+                       !plan_bind_choice_is_behind(&traffic->ours, f);
         }
         if (kernels > 1)
             reasons_add_about(&answer->reasons, REASON_KERNELS_TOGETHER,

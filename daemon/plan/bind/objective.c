@@ -27,17 +27,14 @@ static bool add_use(struct bind_objective *objective, struct search_use use)
     return true;
 }
 
-/* Notes what a flow that takes so long alone puts on the resources that it uses. */
-static void see(const struct bind_price *price, const struct load_flow *flow, double alone_ns,
-                struct seen *seen)
+/* Notes what a flow puts on the limits that it uses. */
+static void see(const struct flow *flow, struct seen *seen)
 {
-    size_t count = 0;
-    const uint16_t *used = plan_load_used(price->table, flow->from, flow->to, flow->bytes, &count);
-    struct load_lone lone = plan_load_lone(price->table, flow->from, flow->to, flow->bytes);
-    for (size_t i = 0; i < count && flow->from != flow->to; i++) {
-        double *fastest = &seen[used[i]].fastest[transfer_kind_index(lone.kind)];
-        *fastest = fmax(*fastest, flow->bytes / fmax(lone.bytes_ns, 1e-3) * 1e9);
-        seen[used[i]].start_ns = fmin(seen[used[i]].start_ns, fmax(alone_ns - lone.bytes_ns, 0));
+    for (unsigned u = 0; u < flow->limit_count; u++) {
+        struct seen *its = &seen[flow->limit[u]];
+        double *fastest = &its->fastest[transfer_kind_index(flow->transfer->kind)];
+        *fastest = fmax(*fastest, flow->bytes * 1e9 / flow->bytes_ns);
+        its->start_ns = fmin(its->start_ns, flow->start_ns);
     }
 }
 
@@ -56,24 +53,19 @@ static bool make_arc(struct bind_objective *objective, const struct bind_price *
         .alone_ns = INFINITY, .launch_ns = INFINITY, .use = (uint32_t)objective->use_count};
     bool ok = true;
     for (size_t m = 0; m < memories && ok; m++) {
-        struct load_flow flow = plan_bind_price_flow(
-            price, kind, kind->bytes, from, to, memories > 1 ? price->memory[m] : PRICE_NOWHERE);
-        if (!plan_bind_price_knows(price, &flow))
+        struct bind_known own;
+        const struct bind_known *known =
+            plan_bind_price_flow(price, kind, kind->bytes, from, to,
+                                 memories > 1 ? price->request.memory[m] : PLACE_NONE, &own);
+        if (!known->is_known)
             continue;
-        bool is_moving = flow.from != flow.to;
-        size_t count = 0;
-        const uint16_t *used = plan_load_used(price->table, flow.from, flow.to, flow.bytes, &count);
-        double alone_ns = plan_load_alone_ns(price->table, flow.from, flow.to, flow.bytes);
-        struct load_start start = {0, 0};
-        if (is_moving && !plan_load_start(price->table, flow.from, flow.to, flow.bytes, &start)) {
-            start = kind->start;
-            alone_ns += start.start_ns;
-        }
-        see(price, &flow, alone_ns, seen);
-        arc.alone_ns = fmin(arc.alone_ns, alone_ns);
-        arc.launch_ns = fmin(arc.launch_ns, start.launch_ns);
-        for (size_t i = 0; i < count && is_moving && memories == 1 && ok; i++)
-            ok = add_use(objective, (struct search_use){used[i], kind->bytes});
+        struct flow flow = known->flow;
+        double launch_ns = plan_bind_price_start(kind, &flow);
+        see(&flow, seen);
+        arc.alone_ns = fmin(arc.alone_ns, flow.start_ns + flow.bytes_ns);
+        arc.launch_ns = fmin(arc.launch_ns, launch_ns);
+        for (size_t i = 0; i < flow.limit_count && memories == 1 && ok; i++)
+            ok = add_use(objective, (struct search_use){flow.limit[i], kind->bytes});
     }
     if (isinf(arc.alone_ns)) {
         arc.alone_ns = arc.launch_ns = 0;
@@ -87,12 +79,12 @@ static bool make_arc(struct bind_objective *objective, const struct bind_price *
 /* ---- resources ---- */
 
 /* The most that goes through it in a second, with any users. */
-static double capacity_of(const struct load_resource *resource, const struct seen *seen)
+static double capacity_of(const struct limit *resource, const struct seen *seen)
 {
     double fastest = 0, most = 0;
     for (unsigned kind = 0; kind < TRANSFER_KINDS; kind++) {
         fastest = fmax(fastest, seen->fastest[kind]);
-        if (resource->apart != NULL) /* so many of one kind are not limited */
+        if (limits_is_stated(resource)) /* so many of one kind are not limited */
             most = fmax(most, resource->apart[kind] * seen->fastest[kind]);
     }
     /* nor are fewer than the first step's of any */
@@ -105,7 +97,7 @@ static double capacity_of(const struct load_resource *resource, const struct see
 
 bool plan_bind_objective_init(struct bind_objective *objective, const struct bind_price *price)
 {
-    size_t n = price->request.gpu_count, resources = plan_load_resource_count(price->table);
+    size_t n = price->request.gpu_count, resources = price->snap->derived.usage->limit_count;
     struct seen *seen = calloc(resources + 1, sizeof *seen);
     *objective = (struct bind_objective){
         .arc = calloc(price->kind_count * n * n + 1, sizeof *objective->arc),
@@ -122,7 +114,7 @@ bool plan_bind_objective_init(struct bind_objective *objective, const struct bin
     for (size_t u = 0; ok && u < objective->use_count; u++) {
         struct search_use *use = &objective->use[u];
         if (use->resource < resources)
-            use->ns *= 1e9 / capacity_of(plan_load_resource(price->table, use->resource),
+            use->ns *= 1e9 / capacity_of(&price->snap->derived.usage->limit[use->resource],
                                          &seen[use->resource]);
     }
     for (size_t r = 0; ok && r < resources; r++)
@@ -160,7 +152,7 @@ enum berth_code plan_bind_objective_search(struct bind_price *price,
         .use = objective.use,
         .same = POLICY_SAME,
         .stays = POLICY_IN_ORDER,
-        .resources = plan_load_resource_count(price->table),
+        .resources = price->snap->derived.usage->limit_count,
         .start_ns = objective.start_ns,
         .far = choice->far,
         .apart = request->apart,

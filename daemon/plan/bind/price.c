@@ -23,48 +23,7 @@ size_t plan_bind_price_peer(const struct bind_price *price, size_t flow)
                                     : (size_t)price->flow[flow].to / price->request.each;
 }
 
-/* ---- places and flows ---- */
-
-static uint16_t find_place(const struct bind_price *price, place_id id)
-{
-    for (size_t i = price->request.gpu_count; i < price->place_count; i++)
-        if (price->place[i] == id)
-            return (uint16_t)i;
-    return PRICE_NOWHERE;
-}
-
-static uint16_t add_place(struct bind_price *price, place_id id)
-{
-    uint16_t found = id == PLACE_NONE ? PRICE_NOWHERE : find_place(price, id);
-    if (id == PLACE_NONE || found != PRICE_NOWHERE)
-        return found;
-    price->place[price->place_count] = id;
-    return (uint16_t)price->place_count++;
-}
-
-static bool find_places(struct bind_price *price)
-{
-    const struct bind_price_request *request = &price->request;
-    const struct graph *graph = price->snap->graph;
-    size_t most =
-        request->gpu_count + graph_count(graph, PLACE_NUMA) + graph_count(graph, PLACE_NIC);
-    price->place = calloc(most + 1, sizeof *price->place);
-    price->memory = calloc(request->gpu_count + 1, sizeof *price->memory);
-    price->nic = calloc(request->gpu_count + 1, sizeof *price->nic);
-    if (price->place == NULL || price->memory == NULL || price->nic == NULL)
-        return false;
-    memcpy(price->place, request->gpu, request->gpu_count * sizeof *request->gpu);
-    price->place_count = request->gpu_count;
-    for (size_t g = 0; g < request->gpu_count; g++)
-        price->memory[g] = add_place(price, request->memory[g]);
-    /* A task's memory may be none of these in the end. */
-    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE;
-         n = graph_next(graph, PLACE_NUMA, n + 1))
-        add_place(price, n);
-    for (size_t g = 0; g < request->gpu_count; g++)
-        price->nic[g] = add_place(price, request->nic[g]);
-    return true;
-}
+/* ---- flows ---- */
 
 /* Its kind; when there are too many, the one with the most bytes below, else the least. */
 static uint16_t find_kind(struct bind_price *price, enum bind_end end, double bytes)
@@ -138,9 +97,9 @@ static bool find_flows(struct bind_price *price)
     price->flow = calloc(most, sizeof *price->flow);
     price->bytes = calloc(most, sizeof *price->bytes);
     price->load = calloc(most, sizeof *price->load);
-    price->start = calloc(most, sizeof *price->start);
+    price->turn = calloc(most, sizeof *price->turn);
     bool ok = sorted != NULL && price->flow != NULL && price->bytes != NULL &&
-              price->load != NULL && price->start != NULL;
+              price->load != NULL && price->turn != NULL;
     for (size_t i = 0; ok && i < given; i++)
         sorted[i] = request->traffic != NULL ? request->traffic->flow[i]
                                              : (struct traffic_flow){(int32_t)i, TRAFFIC_HOST, 1};
@@ -149,27 +108,60 @@ static bool find_flows(struct bind_price *price)
     for (size_t i = 0; ok && i < given; i++)
         add_flow(price, &sorted[i]);
     free(sorted);
-    return ok;
+    price->known = calloc(price->kind_count * request->gpu_count * request->gpu_count + 1,
+                          sizeof *price->known);
+    return ok && price->known != NULL;
 }
 
-struct load_flow plan_bind_price_flow(const struct bind_price *price, const struct bind_kind *kind,
-                                      double bytes, size_t from, size_t to, uint16_t memory)
+static void find_flow(const struct bind_price *price, const struct bind_kind *kind, double bytes,
+                      size_t from, place_id other, struct bind_known *ret)
 {
-    uint16_t gpu = (uint16_t)from, other = kind->end == END_GPU      ? (uint16_t)to
-                                           : !is_host(kind)          ? price->nic[from]
-                                           : memory != PRICE_NOWHERE ? memory
-                                                                     : price->memory[from];
+    const struct bind_price_request *request = &price->request;
+    place_id gpu = request->gpu[from];
     bool is_in = kind->end == END_FROM_HOST || kind->end == END_FROM_NIC;
-    return (struct load_flow){
-        .from = is_in ? other : gpu, .to = is_in ? gpu : other, .bytes = bytes};
+    struct bind_ends ends = {is_in ? other : gpu, is_in ? gpu : other};
+    const struct user *user =
+        usage_choose(price->snap->derived.usage, ends.from, ends.to, bytes, request->by);
+    *ret = (struct bind_known){.flow = iteration_flow(user, bytes),
+                               .ends = ends,
+                               .is_known = request->traffic != NULL &&
+                                           (user != NULL || ends.from == ends.to),
+                               .is_filled = true};
 }
 
-bool plan_bind_price_knows(const struct bind_price *price, const struct load_flow *flow)
+const struct bind_known *plan_bind_price_flow(const struct bind_price *price,
+                                              const struct bind_kind *kind, double bytes,
+                                              size_t from, size_t to, place_id memory,
+                                              struct bind_known *own)
 {
-    return price->request.traffic != NULL &&
-           (flow->from == flow->to ||
-            (flow->from != PRICE_NOWHERE && flow->to != PRICE_NOWHERE &&
-             plan_load_known(price->table, flow->from, flow->to) != LOAD_NOTHING));
+    const struct bind_price_request *request = &price->request;
+    size_t n = request->gpu_count, at = kind->end == END_GPU ? to : from;
+    place_id next = kind->end == END_GPU ? request->gpu[to]
+                    : is_host(kind)      ? request->memory[from]
+                                         : request->nic[from],
+             other = is_host(kind) && memory != PLACE_NONE ? memory : next;
+    struct bind_known *known =
+        other == next && bytes == kind->bytes
+            ? &price->known[((size_t)(kind - price->kind) * n + from) * n + at]
+            : own;
+    if (known == own || !known->is_filled)
+        find_flow(price, kind, bytes, from, other, known);
+    return known;
+}
+
+bool plan_bind_price_has_start(const struct flow *flow)
+{
+    const struct transfer *alone = flow->transfer;
+    return alone == NULL || alone->curve != NULL || !isnan(alone->t0_queue_ns) ||
+           !isnan(alone->t0_call_ns);
+}
+
+double plan_bind_price_start(const struct bind_kind *kind, struct flow *flow)
+{
+    if (plan_bind_price_has_start(flow))
+        return flow->transfer != NULL ? transfer_launch_ns(flow->transfer) : 0;
+    flow->start_ns += kind->start.start_ns;
+    return kind->start.launch_ns;
 }
 
 double plan_bind_price_lack(const struct bind_price *price, const struct bind_kind *kind,
@@ -187,23 +179,26 @@ static void find_start(struct bind_price *price, struct bind_kind *kind)
 {
     size_t n = price->request.gpu_count;
     bool is_pair = kind->end == END_GPU || (is_host(kind) && price->request.each > 1);
-    struct load_start least = {INFINITY, INFINITY}, start;
+    struct bind_start least = {INFINITY, INFINITY};
     bool is_assumed = false;
     for (size_t a = 0; a < n; a++)
         for (size_t b = 0; b < n; b++) {
-            struct load_flow flow =
-                plan_bind_price_flow(price, kind, kind->bytes, a, b, price->memory[b]);
-            if ((!is_pair && a != b) || flow.from == flow.to ||
-                !plan_bind_price_knows(price, &flow))
+            struct bind_known own;
+            if (!is_pair && a != b)
                 continue;
-            if (!plan_load_start(price->table, flow.from, flow.to, flow.bytes, &start)) {
-                is_assumed = true;
+            const struct flow *flow = &plan_bind_price_flow(price, kind, kind->bytes, a, b,
+                                                            price->request.memory[b], &own)
+                                           ->flow;
+            if (flow->user == NULL || !plan_bind_price_has_start(flow)) {
+                is_assumed = is_assumed || flow->user != NULL;
                 continue;
             }
-            least.start_ns = fmin(least.start_ns, start.start_ns);
-            least.launch_ns = fmin(least.launch_ns, start.launch_ns);
+            double large_ns = flow->bytes * 1e9 / flow->transfer->bytes_per_s;
+            least.start_ns =
+                fmin(least.start_ns, fmax(flow->start_ns + flow->bytes_ns - large_ns, 0));
+            least.launch_ns = fmin(least.launch_ns, transfer_launch_ns(flow->transfer));
         }
-    kind->start = isinf(least.start_ns) ? (struct load_start){0, 0} : least;
+    kind->start = isinf(least.start_ns) ? (struct bind_start){0, 0} : least;
     price->assumed_ns = fmax(price->assumed_ns, is_assumed ? kind->start.start_ns : 0);
 }
 
@@ -212,43 +207,30 @@ enum berth_code plan_bind_price_new(const struct snapshot *snap,
                                     struct bind_price **ret, struct berth_err *err)
 {
     struct bind_price *price = calloc(1, sizeof *price);
-    enum berth_code code = BERTH_OK;
     if (price != NULL)
         *price = (struct bind_price){.snap = snap, .request = *request};
-    bool ok = price != NULL && find_places(price) && find_flows(price);
-    if (ok)
-        code =
-            plan_load_new(snap, price->place, price->place_count, request->by, &price->table, err);
-    if (ok && code == BERTH_OK) {
-        for (size_t k = 0; k < price->kind_count; k++)
-            find_start(price, &price->kind[k]);
-        for (size_t f = 0; f < price->flow_count; f++)
-            price->start[f] = price->kind[price->flow[f].kind].start;
-        price->scratch = plan_load_scratch_new(price->table, price->flow_count);
-        ok = price->scratch != NULL;
-    }
-    if (!ok)
-        code = err_set(err, BERTH_NO_MEMORY, "no memory for prices");
-    if (code == BERTH_OK)
-        *ret = price;
-    else
+    bool ok = price != NULL && find_flows(price) &&
+              (price->iteration = iteration_new(snap->derived.usage, price->flow_count)) != NULL;
+    if (!ok) {
         plan_bind_price_free(price);
-    return code;
+        return err_set(err, BERTH_NO_MEMORY, "no memory for prices");
+    }
+    for (size_t k = 0; k < price->kind_count; k++)
+        find_start(price, &price->kind[k]);
+    *ret = price;
+    return BERTH_OK;
 }
 
 void plan_bind_price_free(struct bind_price *price)
 {
     if (price == NULL)
         return;
-    plan_load_scratch_free(price->scratch);
-    plan_load_free(price->table);
-    free(price->place);
-    free(price->memory);
-    free(price->nic);
+    iteration_free(price->iteration);
+    free(price->known);
     free(price->flow);
     free(price->bytes);
     free(price->load);
-    free(price->start);
+    free(price->turn);
     free(price);
 }
 
@@ -264,55 +246,59 @@ bool plan_bind_price_has(const struct bind_price *price, enum bind_end end)
 
 struct loaded {
     size_t unpriced, moving;
-    struct load_flow one; /* that nothing predicts */
+    struct bind_ends one; /* that nothing predicts */
     double lack;
 };
 
-/* Fills load: slot is an index of GPU by gpu of a task; memory by task, NULL: that of its first
- * GPU. Flows between tasks on one GPU are not launched. */
+/* Fills flows: slot is an index of GPU by gpu of a task; memory by task, NULL: that of its first
+ * GPU. Flows between tasks on one GPU are not launched. is_compared: with the start-up of their
+ * kinds. */
 static struct loaded load(const struct bind_price *price, const uint16_t *slot,
-                          const place_id *memory, struct load_flow *load)
+                          const place_id *memory, bool is_compared, struct flow *flows)
 {
-    size_t each = price->request.each, before = SIZE_MAX;
+    const struct bind_price_request *request = &price->request;
     struct loaded loaded = {.unpriced = 0};
     uint16_t turn = 0;
+    size_t before = BIND_NO_TASK;
     for (size_t f = 0; f < price->flow_count; f++) {
+        size_t task = plan_bind_price_task(price, f);
         const struct search_flow *flow = &price->flow[f];
         const struct bind_kind *kind = &price->kind[flow->kind];
-        size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to],
-               task = plan_bind_price_task(price, f);
-        uint16_t host =
-            memory != NULL ? find_place(price, memory[task]) : price->memory[slot[task * each]];
-        struct load_flow one = plan_bind_price_flow(price, kind, price->bytes[f], from, to, host);
-        bool is_moving = one.from != one.to;
-        turn = task == before ? turn : 0;
+        size_t from = slot[flow->from], to = flow->to < 0 ? from : slot[flow->to];
+        place_id host = memory != NULL ? memory[task] : request->memory[slot[task * request->each]];
+        struct bind_known own;
+        const struct bind_known *known =
+            plan_bind_price_flow(price, kind, price->bytes[f], from, to, host, &own);
+        flows[f] = known->flow;
+        price->turn[f] = turn = task == before ? turn : 0;
         before = task;
-        if (plan_bind_price_knows(price, &one)) {
-            loaded.moving += is_moving;
-        } else {
-            loaded.one = loaded.unpriced++ == 0 ? one : loaded.one;
-            loaded.lack += plan_bind_price_lack(price, kind, from, to);
-            one = (struct load_flow){.bytes = 0};
-        }
-        one.turn = turn;
-        turn += is_moving;
-        load[f] = one;
+        if (flows[f].user != NULL)
+            flows[f].begin_ns =
+                (double)turn * (is_compared ? plan_bind_price_start(kind, &flows[f])
+                                            : transfer_launch_ns(flows[f].transfer));
+        loaded.moving += flows[f].user != NULL;
+        turn += flows[f].user != NULL || !known->is_known;
+        if (known->is_known)
+            continue;
+        if (loaded.unpriced++ == 0)
+            loaded.one = known->ends;
+        loaded.lack += plan_bind_price_lack(price, kind, from, to);
     }
-    for (size_t b = 0; b < price->request.tasks * each && loaded.unpriced > 0; b++)
-        for (size_t own = b - b % each; own < b; own++)
-            loaded.lack +=
-                OWN * price->request.apart[slot[own] * price->request.gpu_count + slot[b]];
+    for (size_t b = 0; b < request->tasks * request->each && loaded.unpriced > 0; b++)
+        for (size_t own = b - b % request->each; own < b; own++)
+            loaded.lack += OWN * request->apart[slot[own] * request->gpu_count + slot[b]];
     return loaded;
 }
 
 struct search_cost plan_bind_price_search(void *context, const uint16_t *slot)
 {
     struct bind_price *price = context;
-    struct loaded loaded = load(price, slot, NULL, price->load);
-    struct load_time time = plan_load_time_from(price->table, price->load, price->flow_count,
-                                                price->start, price->scratch);
-    return (struct search_cost){
-        .lack = loaded.lack, .time_ns = time.step_ns, .sum_ns = time.sum_ns};
+    struct search_cost cost = {.lack = load(price, slot, NULL, true, price->load).lack};
+    cost.time_ns =
+        iteration_run(price->iteration, price->load, price->flow_count, ITERATION_EXPECTED);
+    for (size_t f = 0; f < price->flow_count; f++)
+        cost.sum_ns += price->load[f].end_ns;
+    return cost;
 }
 
 bool plan_bind_choice_init(struct bind_choice *choice, const struct bind_price *price)
@@ -321,20 +307,17 @@ bool plan_bind_choice_init(struct bind_choice *choice, const struct bind_price *
     *choice = (struct bind_choice){
         .slot = calloc(request->tasks * request->each + 1, sizeof *choice->slot),
         .memory = calloc(request->tasks + 1, sizeof *choice->memory),
-        .load = calloc(price->flow_count + 1, sizeof *choice->load),
-        .part = calloc(price->flow_count + 1, sizeof *choice->part),
+        .flow = calloc(price->flow_count + 1, sizeof *choice->flow),
         .time = estimate_of(NAN, NAN, NAN),
         .compared_ns = NAN};
-    return choice->slot != NULL && choice->memory != NULL && choice->load != NULL &&
-           choice->part != NULL;
+    return choice->slot != NULL && choice->memory != NULL && choice->flow != NULL;
 }
 
 void plan_bind_choice_done(struct bind_choice *choice)
 {
     free(choice->slot);
     free(choice->memory);
-    free(choice->load);
-    free(choice->part);
+    free(choice->flow);
     *choice = (struct bind_choice){0};
 }
 
@@ -342,19 +325,18 @@ void plan_bind_choice_done(struct bind_choice *choice)
 static void doubt(const struct bind_price *price, struct bind_choice *choice)
 {
     struct estimate *time = &choice->time;
-    choice->untried =
-        plan_load_untried(price->table, choice->load, price->flow_count, price->scratch);
+    choice->untried = iteration_untried(price->snap, choice->flow, price->flow_count);
     choice->unstarted = 0;
     choice->rates = SOURCE_MEASURED;
     for (size_t f = 0; f < price->flow_count; f++) {
-        const struct transfer *transfer = choice->part[f].transfer;
-        if (transfer == NULL)
+        const struct flow *flow = &choice->flow[f];
+        if (flow->user == NULL)
             continue;
-        double bytes = choice->load[f].bytes;
-        choice->unstarted += (transfer_lacks(transfer, bytes, bytes) & LACKS_START) != 0;
-        choice->rates = estimate_worse(choice->rates, transfer->source);
+        choice->unstarted +=
+            (transfer_lacks(flow->transfer, flow->bytes, flow->bytes) & LACKS_START) != 0;
+        choice->rates = estimate_worse(choice->rates, flow->transfer->source);
     }
-    if (choice->untried.is_any)
+    if (iteration_is_untried(&choice->untried))
         time->source = estimate_worse(time->source, SOURCE_SIMILAR_PAIR);
     if (choice->unpriced > 0 || choice->unstarted > 0)
         time->source = SOURCE_LOWER_BOUND;
@@ -367,26 +349,35 @@ static void doubt(const struct bind_price *price, struct bind_choice *choice)
 void plan_bind_price_of(struct bind_price *price, struct bind_choice *choice)
 {
     const struct bind_price_request *request = &price->request;
-    struct loaded loaded = load(price, choice->slot, choice->memory, choice->load);
-    struct load_prediction load = plan_load_predict(price->table, choice->load, price->flow_count,
-                                                    price->scratch, choice->part);
-    choice->time = load.step;
+    struct loaded loaded = load(price, choice->slot, choice->memory, true, price->load);
+    choice->compared_ns =
+        iteration_run(price->iteration, price->load, price->flow_count, ITERATION_EXPECTED);
+    load(price, choice->slot, choice->memory, false, choice->flow);
+    struct prediction predicted =
+        iteration_predict(price->iteration, choice->flow, price->flow_count);
+    choice->time = predicted.time;
     choice->unpriced = loaded.unpriced;
     choice->one = loaded.one;
-    choice->is_explained = load.is_explained;
-    choice->waits_ns = load.waits_ns;
-    choice->last = load.last;
-    choice->shared = load.shared;
+    choice->is_explained = predicted.is_explained;
+    choice->waits_ns = predicted.waits_ns;
+    choice->last = predicted.last;
+    choice->shared = price->flow_count > 0 ? choice->flow[predicted.last].shared : NULL;
     choice->is_nearest = true;
     for (size_t t = 0; t < request->tasks; t++)
         choice->is_nearest &= !plan_bind_price_has(price, END_TO_HOST) ||
                               choice->memory[t] == request->memory[choice->slot[t * request->each]];
     doubt(price, choice);
-    choice->compared_ns = plan_load_time_from(price->table, choice->load, price->flow_count,
-                                              price->start, price->scratch)
-                              .step_ns;
     if (loaded.moving == 0 && loaded.unpriced > 0) { /* the time of nothing is none */
         choice->time = estimate_of(NAN, NAN, NAN);
         choice->compared_ns = NAN;
     }
+}
+
+bool plan_bind_choice_is_behind(const struct bind_choice *choice, size_t flow)
+{
+    const struct user *user = choice->flow[flow].user;
+    size_t before = 0;
+    while (before < flow && choice->flow[before].user != user)
+        before++;
+    return user != NULL && before < flow;
 }

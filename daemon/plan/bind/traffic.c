@@ -105,7 +105,7 @@ static bool make_room(struct work *work)
            work->meet != NULL;
 }
 
-static enum berth_code new_price(const struct work *work, enum load_by by, struct bind_price **ret,
+static enum berth_code new_price(const struct work *work, enum copy_by by, struct bind_price **ret,
                                  struct berth_err *err)
 {
     struct bind_price_request request = {.traffic =
@@ -151,7 +151,7 @@ static void find_collective(const struct work *work, struct bind_choice *choice,
     place_id gpu[SEARCH_SLOTS_MAX];
     *ret = (struct bind_collective){.time = estimate_of(NAN, NAN, NAN)};
     if (!work->has_traffic || work->each > 1 || work->tasks > work->gpus->count ||
-        request->by != LOAD_BEST || !(request->traffic->reduced > 0))
+        request->by != COPY_BEST || !(request->traffic->reduced > 0))
         return;
     for (size_t t = 0; t < work->tasks; t++)
         gpu[t] = work->gpus->gpu[choice->slot[t]];
@@ -241,7 +241,7 @@ static enum berth_code find_roomy(struct work *work, int64_t cores, struct berth
 
 /* Prices the chosen gpus when all copy so, and takes that in place of the best for each pair where
  * it is hardly slower, as a runtime takes one, and rests on no more doubtful numbers. */
-static enum berth_code try_mechanism(struct work *work, enum load_by by, struct berth_err *err)
+static enum berth_code try_mechanism(struct work *work, enum copy_by by, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
     struct bind_choice *ours = &traffic->ours, other = {.slot = NULL};
@@ -255,7 +255,7 @@ static enum berth_code try_mechanism(struct work *work, enum load_by by, struct 
         plan_bind_price_of(price, &other);
     }
     if (code == BERTH_OK && !isnan(other.time.time_ns) && other.unpriced <= ours->unpriced) {
-        double margin = traffic->by == LOAD_BEST ? 1 + POLICY_SAME : 1 - SEARCH_SAME;
+        double margin = traffic->by == COPY_BEST ? 1 + POLICY_SAME : 1 - SEARCH_SAME;
         traffic->how[by] = other.time;
         if (other.rates <= estimate_worse(ours->rates, SOURCE_REVERSE_DIRECTION) &&
             other.compared_ns < ours->compared_ns * margin) {
@@ -270,19 +270,19 @@ static enum berth_code try_mechanism(struct work *work, enum load_by by, struct 
     return code;
 }
 
-/* One mechanism for all as is: the one by which the chosen gpus copy to each other; LOAD_BEST both.
+/* One mechanism for all as is: the one by which the chosen gpus copy to each other; COPY_BEST both.
  */
-static enum load_by mechanism_of(const struct bind_traffic *traffic)
+static enum copy_by mechanism_of(const struct bind_traffic *traffic)
 {
     bool has[MECHANISMS] = {false};
     for (size_t f = 0; f < traffic->price->flow_count; f++) {
-        const struct transfer *transfer = traffic->ours.part[f].transfer;
+        const struct transfer *transfer = traffic->ours.flow[f].transfer;
         if (transfer != NULL && transfer_is_peer(transfer))
             has[transfer->by] = true;
     }
-    return has[MECHANISM_COPY_ENGINE] == has[MECHANISM_KERNEL] ? LOAD_BEST
-           : has[MECHANISM_KERNEL]                             ? LOAD_KERNEL
-                                                               : LOAD_COPY_ENGINE;
+    return has[MECHANISM_COPY_ENGINE] == has[MECHANISM_KERNEL] ? COPY_BEST
+           : has[MECHANISM_KERNEL]                             ? COPY_BY_KERNEL
+                                                               : COPY_BY_ENGINE;
 }
 
 /* The order stands where it is really less: by the memory that tasks get, as they copy, and by what
@@ -308,14 +308,14 @@ static enum berth_code weigh(struct work *work, struct berth_err *err)
     traffic->bound_ns = traffic->found.bound_ns;
     if (code == BERTH_OK && !isnan(traffic->ours.time.time_ns) && !traffic->ours.is_nearest)
         code = find_roomy(work, cores, err);
-    bool is_open = work->request->by == LOAD_BEST && plan_bind_price_has(traffic->price, END_GPU);
+    bool is_open = work->request->by == COPY_BEST && plan_bind_price_has(traffic->price, END_GPU);
     if (is_open)
         traffic->by = mechanism_of(traffic);
-    enum load_by own = traffic->by;
+    enum copy_by own = traffic->by;
     traffic->how[own] = traffic->ours.time;
-    for (int by = LOAD_COPY_ENGINE; by <= LOAD_KERNEL && is_open && code == BERTH_OK; by++)
+    for (int by = COPY_BY_ENGINE; by <= COPY_BY_KERNEL && is_open && code == BERTH_OK; by++)
         if (by != (int)own)
-            code = try_mechanism(work, (enum load_by)by, err);
+            code = try_mechanism(work, (enum copy_by)by, err);
     put_in_order(work, traffic->order.slot);
     if (code == BERTH_OK)
         code = price_really(work, &traffic->order, &cores, err);

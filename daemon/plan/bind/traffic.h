@@ -12,7 +12,7 @@
 
 struct bind_traffic {
     struct bind_price *price; /* of how gpus copy in what was chosen; NULL: tasks have no gpus */
-    enum load_by by;          /* how */
+    enum copy_by by;          /* how */
     /* by allowed gpu: whose cores a task on it would have; NONE unknown */
     place_id *numa;
     place_id *memory, *nic;         /* likewise its memory and nic */
@@ -23,7 +23,7 @@ struct bind_traffic {
     /* cores of a task, where gpus without so many for all their tasks were left aside; 0: none */
     int64_t roomy_cores;
     struct search_result found;
-    /* by how gpus copy (enum load_by): the chosen ones; NAN unknown, or not looked for */
+    /* by how gpus copy (enum copy_by): the chosen ones; NAN unknown, or not looked for */
     struct estimate how[3];
     double bound_ns; /* no choice takes less; NAN unknown */
     bool is_chosen;  /* by a predicted time */

@@ -117,11 +117,10 @@ static void warn(const struct route_work *work)
     }
     if (!work->request.allowed->given)
         reasons_add(&answer->warnings, REASON_ALLOWED_UNSTATED, NO_SUBJECTS, NO_NUMBERS);
-    const place_id ends[] = {work->request.from, work->request.to};
-    plan_doubt_warn(work->snap, ends, 2,
-                    TRANSFER_HOST_ENGINE | TRANSFER_HOST_KERNEL | TRANSFER_PEER_ENGINE |
-                        TRANSFER_PEER_KERNEL,
-                    &answer->warnings);
+    doubt_warn(work->snap, work->request.from, work->request.to,
+               TRANSFER_HOST_ENGINE | TRANSFER_HOST_KERNEL | TRANSFER_PEER_ENGINE |
+                   TRANSFER_PEER_KERNEL,
+               &answer->warnings);
 }
 
 /* Warns of the price of overlap. Its evidence is added to the first option, which was cited last.

@@ -23,8 +23,6 @@ struct search {
     const struct route_option *reference;
     struct candidate item[LOOKED]; /* the most promising of a kind, these first */
     size_t count, simulated;
-    struct berth_err *err;
-    enum berth_code code;
 };
 
 /* Paths that end together, each begun as late as it is alone. */
@@ -68,10 +66,7 @@ static bool price(struct search *search, double about_ns, double lead_ns, double
     if (about_ns >= (may_lead ? fmax(lead_ns, any_ns) : any_ns))
         return false;
     search->simulated++;
-    if (!price_option(work, may_lead, fmax(lead_ns, any_ns), option)) {
-        search->code = err_set(search->err, BERTH_NO_MEMORY, "no memory for options");
-        return false;
-    }
+    price_option(work, may_lead, fmax(lead_ns, any_ns), option);
     order_judge(work, search->reference, option);
     return is_enough(option, work->bytes);
 }
@@ -83,8 +78,7 @@ static void keep_best(struct search *search, double limit_ns)
     struct route_option option, best[2];
     double best_ns[2] = {limit_ns, limit_ns};
     search->simulated = 0;
-    for (size_t i = 0;
-         i < search->count && search->simulated < SIMULATED && search->code == BERTH_OK; i++) {
+    for (size_t i = 0; i < search->count && search->simulated < SIMULATED; i++) {
         const struct candidate *its = &search->item[i];
         if (its->about_ns >= fmax(best_ns[0], best_ns[1]) ||
             !paths_option(search->work, its->path, its->count, &option) ||
@@ -99,7 +93,7 @@ static void keep_best(struct search *search, double limit_ns)
     search->count = 0;
     for (int k = 0; k < 2; k++)
         if (best_ns[k] < (k == 0 ? limit_ns : fmin(limit_ns, best_ns[0])) &&
-            search->code == BERTH_OK && answer->count < ROUTE_OPTIONS_MAX)
+            answer->count < ROUTE_OPTIONS_MAX)
             answer->option[answer->count++] = best[k];
 }
 
@@ -147,7 +141,7 @@ static void find_splits(struct search *search, const struct path *path, size_t c
         if (path[i].by == by)
             splits.path[splits.count++] = &path[i];
     fits_find(search->work, splits.path, splits.count, splits.fits);
-    for (size_t parts = 2; parts <= ROUTE_PARTS_MAX && search->code == BERTH_OK; parts++) {
+    for (size_t parts = 2; parts <= ROUTE_PARTS_MAX; parts++) {
         add_sets(search, &splits, (UINT64_C(1) << splits.count) - 1, chosen, 0, parts);
         keep_best(search, best_ns(search));
     }
@@ -168,7 +162,7 @@ static void find_single(struct search *search, const struct path *path, size_t c
 static void find_direct(struct search *search, const struct path *path, size_t count)
 {
     struct route_answer *answer = search->work->answer;
-    for (size_t i = 0; i < count && path[i].kind == PATH_DIRECT && search->code == BERTH_OK; i++) {
+    for (size_t i = 0; i < count && path[i].kind == PATH_DIRECT; i++) {
         const struct path *one = &path[i];
         struct route_option *option = &answer->option[answer->count++];
         paths_option(search->work, &one, 1, option);
@@ -187,8 +181,6 @@ enum berth_code options_find(struct route_work *work, struct berth_err *err)
     if (!paths_find(work, &path, &count))
         return err_set(err, BERTH_NO_MEMORY, "no memory for paths");
     search.work = work;
-    search.err = err;
-    search.code = BERTH_OK;
     search.count = search.simulated = 0;
     search.reference = NULL;
     find_direct(&search, path, count);
@@ -201,5 +193,5 @@ enum berth_code options_find(struct route_work *work, struct berth_err *err)
         find_splits(&search, path, count, (enum mechanism)by);
     }
     free(path);
-    return search.code;
+    return BERTH_OK;
 }

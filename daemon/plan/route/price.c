@@ -10,8 +10,6 @@
 #define ROUNDS 9
 #define ENOUGH 0.001
 
-_Static_assert(PRICE_FLOWS_MAX <= STEP_FLOWS_MAX, "no room for one option");
-
 static double chunk_of(size_t k) { return (double)((int64_t)PRICE_CHUNK_LEAST << k); }
 
 double price_hop_rate(const struct transfer *hop)
@@ -150,7 +148,10 @@ double price_path(const struct route_part *part, bool is_direct, double bytes, d
 static double later(double a_ns, double b_ns) { return b_ns > a_ns || isnan(b_ns) ? b_ns : a_ns; }
 
 /* Factor on the time to begin and to see the other parts, which is in doubt by itself. */
-static double waits(enum step_end end) { return end == STEP_FAST ? 0 : end == STEP_SLOW ? 2 : 1; }
+static double waits(enum iteration_end end)
+{
+    return end == ITERATION_FAST ? 0 : end == ITERATION_SLOW ? 2 : 1;
+}
 
 /* Doubt of the start of a hop: waiting for the hop before is uncertain by a call's start-up time,
  * unless it was measured. NAN unknown. */
@@ -162,35 +163,42 @@ static double doubt_ns(const struct price_pipe *pipe, size_t i, double piece)
            (is_late ? fmax(pipe->more_ns[i] - chain_ns(hop), 0) : 0);
 }
 
-/* Adds the flows of a part, and of the same hops back. */
-static void add_flows(struct price *price, const struct price_pipe *pipe, double begin_ns,
-                      double bytes, const struct pieces *pieces)
+static struct flow flow_of(const struct route_work *work, const struct transfer *transfer,
+                           double bytes)
 {
-    size_t hops = pipe->part->hop_count;
-    for (size_t i = 0; i < hops; i++) {
-        struct step_flow flow =
-            step_flow_of(&pipe->part->hop[i], pieces->chunk > 0 ? pieces->chunk : bytes);
-        flow.bytes = bytes;
-        flow.start_ns = fmax(pieces->first_ns[i] - flow.moves_ns, 0);
-        flow.moves_ns += pieces->rest_ns;
-        flow.begin_ns = begin_ns + sum_of(pieces, 0, i);
-        price->flow[price->flows++] = flow;
-        flow.begin_ns = begin_ns + sum_of(pieces, i + 1, hops);
-        price->flow[price->flows] = flow;
-        price->flows += price->work->request.both;
-    }
+    return iteration_queued(
+        usage_find(work->snap->derived.usage, transfer->from, transfer->to, transfer->by), transfer,
+        bytes);
+}
+
+/* Adds the flows of a part, and of the same hops back. */
+static void add_flows(struct price *price, size_t p, double begin_ns, double bytes,
+                      const struct pieces *pieces)
+{
+    const struct route_part *part = price->pipe[p].part;
+    double piece = pieces->chunk > 0 ? pieces->chunk : bytes;
+    for (size_t i = 0; i < part->hop_count; i++)
+        for (int is_back = 0; is_back <= price->work->request.both; is_back++) {
+            struct flow *flow = &price->flow[price->flows++];
+            *flow = flow_of(price->work, is_back ? &price->back[p][i] : &part->hop[i], piece);
+            flow->bytes = bytes;
+            flow->start_ns = fmax(pieces->first_ns[i] - flow->bytes_ns, 0);
+            flow->bytes_ns += pieces->rest_ns;
+            flow->begin_ns = begin_ns + (is_back ? sum_of(pieces, i + 1, part->hop_count)
+                                                 : sum_of(pieces, 0, i));
+        }
 }
 
 /* Runs the flows of the parts beside the concurrent transfers. A part ends when its last piece has
  * passed the hops behind each of its flows. */
-static void run(struct price *price, const struct pieces *pieces, enum step_end end)
+static void run(struct price *price, const struct pieces *pieces, enum iteration_end end)
 {
     const struct route_request *request = &price->work->request;
     for (size_t i = 0; i < request->concurrent_count; i++)
         price->flow[price->flows++] =
-            step_flow_of(&price->work->concurrent[i], (double)request->concurrent[i].bytes);
-    step_run(price->step, price->flow, end);
-    const struct step_flow *flow = price->flow;
+            flow_of(price->work, &price->work->concurrent[i], (double)request->concurrent[i].bytes);
+    iteration_run(price->work->iteration, price->flow, price->flows, end);
+    const struct flow *flow = price->flow;
     for (size_t p = 0; p < price->count; p++) {
         size_t hops = price->pipe[p].part->hop_count;
         price->end_ns[p] = 0;
@@ -201,7 +209,7 @@ static void run(struct price *price, const struct pieces *pieces, enum step_end 
 }
 
 /* Sets when each part ends, at that end of the inputs' intervals. Returns the latest. */
-static double end_all(struct price *price, enum step_end end)
+static double end_all(struct price *price, enum iteration_end end)
 {
     struct pieces pieces[ROUTE_PARTS_MAX];
     double before_ns = 0, last_ns = 0, behind = 0;
@@ -215,17 +223,17 @@ static double end_all(struct price *price, enum step_end end)
         pieces[p] =
             best_pieces(pipe, bytes, pipe->launch_ns * behind / pipe->rate, &price->alone_ns[p]);
         price->chunk[p] = pieces[p].chunk;
-        for (size_t i = 0; i < pipe->part->hop_count && end != STEP_EXPECTED; i++)
+        for (size_t i = 0; i < pipe->part->hop_count && end != ITERATION_EXPECTED; i++)
             pieces[p].first_ns[i] +=
                 (waits(end) - 1) * doubt_ns(pipe, i, pieces[p].chunk > 0 ? pieces[p].chunk : bytes);
         price->before_ns[p] = waits(end) * before_ns;
         price->end_ns[p] = price->before_ns[p] + price->alone_ns[p];
         before_ns +=
             pipe->launch_ns * (price->chunk[p] > 0 ? ceil(price->bytes[p] / price->chunk[p]) : 1);
-        if (price->step != NULL)
-            add_flows(price, pipe, price->launch_ns + price->before_ns[p], bytes, &pieces[p]);
+        if (!price->is_alone)
+            add_flows(price, p, price->launch_ns + price->before_ns[p], bytes, &pieces[p]);
     }
-    if (price->step != NULL)
+    if (!price->is_alone)
         run(price, pieces, end);
     for (size_t p = 0; p < price->count; p++)
         last_ns = later(last_ns, price->end_ns[p]);
@@ -238,7 +246,7 @@ static void share_out(struct price *price, double bytes)
     double best_ns = INFINITY, best[ROUTE_PARTS_MAX];
     for (int round = 0; round < ROUNDS && price->count > 1; round++) {
         double rate[ROUTE_PARTS_MAX], all = 0, mean_ns = 0, apart_ns = 0, total = 0,
-                                      last_ns = end_all(price, STEP_EXPECTED);
+                                      last_ns = end_all(price, ITERATION_EXPECTED);
         /* a piece more or less may be worth more than that all end together */
         if (last_ns < best_ns)
             memcpy(best, price->bytes, sizeof best);
@@ -267,7 +275,7 @@ static void share_out(struct price *price, double bytes)
 
 /* Returns the time of the bytes that the parts have. The ends of all parts but one are seen one
  * after the other, and events that nobody measured later. */
-static double time_at(struct price *price, enum step_end end)
+static double time_at(struct price *price, enum iteration_end end)
 {
     double waiting_ns = 0, late_ns = 0;
     for (size_t p = 0; p < price->count && price->count > 1; p++) {
@@ -279,57 +287,43 @@ static double time_at(struct price *price, enum step_end end)
 
 double price_time_ns(struct price *price, double bytes)
 {
-    struct step *step = price->step;
+    bool is_alone = price->is_alone;
     double rate = 0;
     for (size_t p = 0; p < price->count; p++)
         rate += price->pipe[p].rate;
     for (size_t p = 0; p < price->count; p++)
         price->bytes[p] = bytes * price->pipe[p].rate / rate;
-    price->step = NULL;
+    price->is_alone = true;
     share_out(price, bytes);
-    price->step = step;
-    if (step != NULL)
+    price->is_alone = is_alone;
+    if (!is_alone)
         share_out(price, bytes);
-    return time_at(price, STEP_EXPECTED);
+    return time_at(price, ITERATION_EXPECTED);
 }
 
 /* ---- options ---- */
 
-bool price_begin(const struct route_work *work, const struct route_option *option,
+void price_begin(const struct route_work *work, const struct route_option *option,
                  struct price *price)
 {
     const struct route_request *request = &work->request;
-    const struct transfer *transfer[PRICE_FLOWS_MAX];
-    size_t count = 0, backs = 0;
     price->work = work;
     price->count = option->part_count;
-    price->step = NULL;
+    /* both directions without a number share limits */
+    price->is_alone = route_is_direct(option) && request->concurrent_count == 0 &&
+                      option->part[0].hop[0].slowdown_source < SOURCE_NOMINAL;
     price->launch_ns =
         request->concurrent_count > 0 ? transfer_launch_ns(&option->part[0].hop[0]) : 0;
     for (size_t p = 0; p < option->part_count; p++) {
         make_pipe(&option->part[p], route_is_direct(option), &price->pipe[p]);
-        for (size_t i = 0; i < option->part[p].hop_count; i++) {
+        for (size_t i = 0; i < option->part[p].hop_count && request->both; i++) {
             const struct transfer *hop = &option->part[p].hop[i];
-            transfer[count++] = hop;
-            if (!request->both)
-                continue;
-            price->back[backs] = *hop;
-            price->back[backs].from = hop->to;
-            price->back[backs].to = hop->from;
-            transfer[count++] = &price->back[backs++];
+            price->back[p][i] = *hop;
+            price->back[p][i].from = hop->to;
+            price->back[p][i].to = hop->from;
         }
     }
-    for (size_t i = 0; i < request->concurrent_count; i++)
-        transfer[count++] = &work->concurrent[i];
-    /* both directions without a number share limits */
-    if (route_is_direct(option) && request->concurrent_count == 0 &&
-        transfer[0]->slowdown_source < SOURCE_NOMINAL)
-        return true;
-    price->step = step_new(work->snap, transfer, count);
-    return price->step != NULL;
 }
-
-void price_end(struct price *price) { step_free(price->step); }
 
 /* Sets what the option shares: the limit that slows it most, else that of its run. A run of just
  * these transfers shows what they get, whatever is stated of a limit. */
@@ -337,14 +331,15 @@ static void take_shared(const struct price *price, struct route_option *option)
 {
     bool is_run = option->is_together && price->work->request.concurrent_count == 0;
     double most = 1 + POLICY_SAME;
-    size_t own = price->step != NULL ? price->flows - price->work->request.concurrent_count : 0;
+    size_t own = !price->is_alone ? price->flows - price->work->request.concurrent_count : 0;
     option->is_shared_stated = false;
     for (size_t i = 0; i < own; i += price->work->request.both ? 2 : 1) {
-        const struct step_flow *flow = &price->flow[i];
-        double slower = (flow->end_ns - flow->begin_ns - flow->start_ns) / flow->moves_ns;
+        const struct flow *flow = &price->flow[i];
+        double slower = (flow->end_ns - flow->begin_ns - flow->start_ns) / flow->bytes_ns;
         if (!(slower > 1 + POLICY_SAME))
             continue;
-        option->is_shared_stated = option->is_shared_stated || (flow->is_stated && !is_run);
+        option->is_shared_stated =
+            option->is_shared_stated || (iteration_is_stated(flow) && !is_run);
         if (slower > most && flow->shared != NULL)
             option->shared = flow->shared;
         most = fmax(most, slower);
@@ -400,11 +395,11 @@ static void set_interval(struct price *price, struct route_option *option)
     option->is_at_least = source >= SOURCE_NOMINAL;
     bool has_none = !option->knows_both || option->is_at_least || option->is_shared_stated ||
                     shares_gpu(work, option) || !is_start_known(price);
-    if (price->step == NULL)
+    if (price->is_alone)
         *predicted = transfer_called(&option->part[0].hop[0], work->bytes);
     else if (!has_none)
-        *predicted =
-            estimate_of(predicted->time_ns, time_at(price, STEP_FAST), time_at(price, STEP_SLOW));
+        *predicted = estimate_of(predicted->time_ns, time_at(price, ITERATION_FAST),
+                                 time_at(price, ITERATION_SLOW));
     if (has_none || isnan(predicted->low_ns) || isnan(predicted->high_ns))
         predicted->low_ns = predicted->high_ns = NAN;
     if (option->is_at_least)
@@ -413,12 +408,11 @@ static void set_interval(struct price *price, struct route_option *option)
         estimate_worse(source, option->is_shared_stated ? SOURCE_NOMINAL : SOURCE_MEASURED);
 }
 
-bool price_option(const struct route_work *work, bool may_lead, double most_ns,
+void price_option(const struct route_work *work, bool may_lead, double most_ns,
                   struct route_option *option)
 {
     struct price price;
-    if (!price_begin(work, option, &price))
-        return false;
+    price_begin(work, option, &price);
     option->many_ns = may_lead ? price_time_ns(&price, PRICE_MANY) : INFINITY;
     option->predicted = estimate_of(price_time_ns(&price, work->bytes), NAN, NAN);
     for (size_t p = 0; p < option->part_count; p++) {
@@ -428,6 +422,4 @@ bool price_option(const struct route_work *work, bool may_lead, double most_ns,
     take_shared(&price, option);
     if (option->predicted.time_ns < most_ns)
         set_interval(&price, option);
-    price_end(&price);
-    return true;
 }

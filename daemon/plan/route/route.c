@@ -8,6 +8,7 @@
 #include "plan/route/explain.h"
 #include "plan/route/options.h"
 #include "plan/route/order.h"
+#include "plan/route/price.h"
 #include "plan/route/sizes.h"
 
 static enum berth_code not_measured(const struct route_work *work, struct berth_err *err)
@@ -145,8 +146,12 @@ enum berth_code plan_route(const struct snapshot *snap, const struct route_reque
     work.request = *request;
     work.bytes = (double)request->bytes;
     work.answer = &answer;
+    work.iteration = iteration_new(snap->derived.usage, PRICE_FLOWS_MAX);
+    if (work.iteration == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
     resolve(&work);
     enum berth_code code = fill(&work, err);
+    iteration_free(work.iteration);
     if (code == BERTH_OK)
         *ret = answer;
     else

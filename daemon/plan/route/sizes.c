@@ -103,19 +103,13 @@ bool sizes_find(const struct route_work *work)
     struct route_answer *answer = work->answer;
     struct sizes sizes = {answer, order_reference(answer),
                           malloc(answer->count * sizeof *sizes.price)};
-    bool ok = sizes.price != NULL;
-    size_t begun = 0;
-    for (; begun < answer->count && ok; begun++) {
-        sizes.price[begun].step = NULL;
-        ok = !answer->option[begun].may_lead_at_all ||
-             price_begin(work, &answer->option[begun], &sizes.price[begun]);
-    }
-    if (ok) {
-        find_crossovers(&sizes, answer);
-        answer->b80_bytes = b80(&sizes);
-    }
-    for (size_t i = 0; i < begun; i++)
-        price_end(&sizes.price[i]);
+    if (sizes.price == NULL)
+        return false;
+    for (size_t i = 0; i < answer->count; i++)
+        if (answer->option[i].may_lead_at_all)
+            price_begin(work, &answer->option[i], &sizes.price[i]);
+    find_crossovers(&sizes, answer);
+    answer->b80_bytes = b80(&sizes);
     free(sizes.price);
-    return ok;
+    return true;
 }

@@ -1,5 +1,6 @@
 /* A request of Route while its answer is made. */
 #pragma once
+#include "cost/iteration.h"
 #include "plan/route/route.h"
 
 struct route_work {
@@ -10,5 +11,6 @@ struct route_work {
     double bytes;
     bool is_nominal; /* nothing is measured or published of a direct path: links stand for it */
     struct transfer concurrent[ROUTE_CONCURRENT_MAX];
+    struct iteration *iteration; /* for PRICE_FLOWS_MAX flows */
     struct route_answer *answer;
 };

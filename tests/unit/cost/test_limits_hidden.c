@@ -124,7 +124,7 @@ static void what_carries_more_than_it_states_is_shared_at_that(void **state)
                                        .gpus_per_task = 1,
                                        .allowed = &allowed,
                                        .traffic = &traffic,
-                                       .by = LOAD_COPY_ENGINE,
+                                       .by = COPY_BY_ENGINE,
                                        .in_rank_order = true};
         struct bind_answer answer = {0};
         struct berth_err err = {0};
@@ -134,10 +134,10 @@ static void what_carries_more_than_it_states_is_shared_at_that(void **state)
         locality_cpus(f.graph, &allowed.cpus);
         assert_int_equal(plan_bind(snap, &request, &answer, &err), BERTH_OK);
         assert_true(graph_place(f.graph, answer.gpu[1])->number == 1);
-        const struct reason *reason = reason_with(&answer.warnings, REASON_SHARED_BY_KINDS);
+        const struct reason *reason = reason_with(&answer.warnings, REASON_LIMIT_SHARED_NOMINAL);
         assert_int_equal(reason != NULL, !is_known);
         assert_true(reason == NULL || (strcmp(reason->subject[0], "numa0-gpu1:link:out") == 0 &&
-                                       fabs(reason->number[0] - 397 * GB) < 1));
+                                       fabs(reason->number[1] - 397 * GB) < 1));
         plan_bind_done(&answer);
         allowed_done(&allowed);
         snapshot_unref(snap);

@@ -42,7 +42,7 @@ static double route_ns(struct fixture *f, place_id from, place_id to, bool both)
 }
 
 /* One task on gpu0, or two that send to each other, on gpu0 and gpu1; ret_reasons: what decided. */
-static double bind_ns(struct fixture *f, struct traffic_request traffic, enum load_by by,
+static double bind_ns(struct fixture *f, struct traffic_request traffic, enum copy_by by,
                       struct reasons *ret_reasons)
 {
     struct bind_answer answer = {0};
@@ -103,7 +103,7 @@ static void the_other_direction_stands_for_one_that_is_not_known(void **state)
     assert_within(route_ns(&f, gpu(&f, 0), numa(&f, 3), true), one_ns, 1e-9);
     assert_within(bind_ns(&f,
                           (struct traffic_request){.tasks = 1, .bytes = -1, .host_bytes = 64 * MIB},
-                          LOAD_BEST, &reasons),
+                          COPY_BEST, &reasons),
                   one_ns, 1e-9);
     /* Kernels go through the same port: what engines get stands where nothing of kernels is known.
      */
@@ -122,7 +122,7 @@ static void the_other_direction_stands_for_one_that_is_not_known(void **state)
     assert_within(route_ns(&f, gpu(&f, 0), numa(&f, 3), false), links_ns, 1e-9);
     assert_within(bind_ns(&f,
                           (struct traffic_request){.tasks = 1, .bytes = -1, .host_bytes = 64 * MIB},
-                          LOAD_BEST, &reasons),
+                          COPY_BEST, &reasons),
                   links_ns, 1e-9);
     end(&f);
 }
@@ -150,7 +150,7 @@ static void what_was_measured_one_way_stands_for_the_other(void **state)
     assert_within(
         bind_ns(&f,
                 (struct traffic_request){.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 64 * MIB},
-                LOAD_COPY_ENGINE, &reasons),
+                COPY_BY_ENGINE, &reasons),
         one_ns, 1e-9);
     end(&f);
     /* Less than links are said to carry, too; but not under a setting that the program would have
@@ -192,7 +192,7 @@ static void kernels_by_links_stand_behind_published_engines(void **state)
     assert_true(lines_with(&f.answer.warnings,
                            "nothing was measured from gpu0 to gpu1 by kernel: it counts with "
                            "the stated rate of the links and the efficiency of such"));
-    assert_within(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);
+    assert_within(bind_ns(&f, exchange, COPY_BEST, &reasons), time_ns, 1e-9);
     assert_true(lines_with(&reasons, "copies by copy engine"));
     /* Not where gpus must stay free. */
     assert_int_equal(ask(&f, (struct route_request){.from = gpu(&f, 0),
@@ -253,10 +253,10 @@ static void links_never_lead_before_what_was_measured(void **state)
     assert_int_equal(f.answer.option[1].part[0].hop[0].by, MECHANISM_KERNEL);
     assert_true(told(&f.answer.reasons, REASON_NOT_MEASURED_TOGETHER) == 1);
     assert_int_equal(f.answer.crossover_count, 0);
-    assert_within(bind_ns(&f, exchange, LOAD_BEST, &reasons), time_ns, 1e-9);
+    assert_within(bind_ns(&f, exchange, COPY_BEST, &reasons), time_ns, 1e-9);
     assert_true(lines_with(&reasons, "copies by copy engine"));
     /* Who asks for kernels gets their price. */
-    assert_within(bind_ns(&f, exchange, LOAD_KERNEL, &reasons), 64 * MIB / 150.0, 1e-9);
+    assert_within(bind_ns(&f, exchange, COPY_BY_KERNEL, &reasons), 64 * MIB / 150.0, 1e-9);
     end(&f);
 }
 

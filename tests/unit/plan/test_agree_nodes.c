@@ -44,7 +44,7 @@ static double both_ns(struct fixture *f, place_id a, place_id b, enum mechanism 
 }
 
 /* A step of tasks on just these gpus, with cores and memory of that NUMA node; NAN no price. */
-static double bind_ns(struct fixture *f, struct traffic_request asked, enum load_by by,
+static double bind_ns(struct fixture *f, struct traffic_request asked, enum copy_by by,
                       const place_id *gpus, place_id numa)
 {
     struct bind_answer answer = {0};
@@ -142,7 +142,7 @@ static void bind_and_route(void **state)
                 if (graph_place(f.graph, m)->cpus != NULL &&
                     !cpuset_is_empty(graph_place(f.graph, m)->cpus))
                     compare(&tally, nodes[n], "with the host", &f, m, a,
-                            bind_ns(&f, host, LOAD_COPY_ENGINE, &a, m),
+                            bind_ns(&f, host, COPY_BY_ENGINE, &a, m),
                             fmin(both_ns(&f, m, a, MECHANISM_COPY_ENGINE),
                                  both_ns(&f, m, a, MECHANISM_KERNEL)),
                             AT_ONCE);
@@ -153,7 +153,7 @@ static void bind_and_route(void **state)
                     struct traffic_request peers = {
                         .tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = BYTES};
                     double step_ns =
-                        bind_ns(&f, peers, by == MECHANISM_KERNEL ? LOAD_KERNEL : LOAD_COPY_ENGINE,
+                        bind_ns(&f, peers, by == MECHANISM_KERNEL ? COPY_BY_KERNEL : COPY_BY_ENGINE,
                                 (place_id[]){a, b}, locality_numa(f.graph, a));
                     compare(&tally, nodes[n], by == MECHANISM_KERNEL ? "peers, by kernel" : "peers",
                             &f, a, b, step_ns, both_ns(&f, a, b, (enum mechanism)by), AT_ONCE);

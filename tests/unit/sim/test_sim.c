@@ -288,7 +288,8 @@ static void a_wider_limit_among_several_may_be_slower(void **state)
     double last_s[2];
     for (int is_wide = 0; is_wide < 2; is_wide++) {
         const struct sim_step x = {1, is_wide ? 20 : 2}, y = {1, 10};
-        const struct sim_limit limits[] = {{&x, 1}, {&y, 1}};
+        const struct sim_limit limits[] = {{.step = &x, .step_count = 1},
+                                           {.step = &y, .step_count = 1}};
         struct sim_flow flows[] = {
             {.bytes = 10, .bytes_per_s = 10, .limit = both, .limit_count = 1},
             {.bytes = 10, .bytes_per_s = 10, .limit = both, .limit_count = 2},
@@ -305,7 +306,7 @@ static void a_limit_is_busy_until_the_end(void **state)
     (void)state;
     struct sim *sim = make_sim(FLOWS);
     const struct sim_step step = {1, 10};
-    const struct sim_limit limit = {&step, 1};
+    const struct sim_limit limit = {.step = &step, .step_count = 1};
     static const uint16_t use[] = {0};
     struct sim_flow flows[FLOWS];
     double bytes = 0;
@@ -340,7 +341,7 @@ static void weights_put_one_first(void **state)
     (void)state;
     struct sim *sim = make_sim(2);
     const struct sim_step step = {1, 15};
-    const struct sim_limit limit = {&step, 1};
+    const struct sim_limit limit = {.step = &step, .step_count = 1};
     static const uint16_t use[] = {0};
     struct sim_flow flows[] = {
         {.bytes = 100, .bytes_per_s = 10, .weight = 1000, .limit = use, .limit_count = 1},
@@ -358,7 +359,7 @@ static void many_flows_end_about_when_they_should(void **state)
     static struct sim_flow flows[COUNT];
     struct sim *sim = make_sim(COUNT);
     const struct sim_step step = {1, 100};
-    const struct sim_limit limit = {&step, 1};
+    const struct sim_limit limit = {.step = &step, .step_count = 1};
     static const uint16_t use[] = {0};
     uint64_t seed = 7;
     double bytes = 0;

@@ -35,7 +35,8 @@ static inline void world_make(struct world *w, const struct world_shape *shape, 
         double capacity = 5 + random_below(seed, 60);
         w->step[l][0] = (struct sim_step){1 + random_below(seed, 3), capacity};
         w->step[l][1] = (struct sim_step){w->step[l][0].users + 2, 5 + random_below(seed, 60)};
-        w->limit[l] = (struct sim_limit){w->step[l], 1 + random_below(seed, 2)};
+        w->limit[l] =
+            (struct sim_limit){.step = w->step[l], .step_count = 1 + random_below(seed, 2)};
         if (shape->has_tables)
             continue;
         w->step[l][0].users = 1;

@@ -173,7 +173,7 @@ static void several_kernels_of_a_gpu_are_told_to_share_it(void **state)
                                        .cores_per_task = 1,
                                        .allowed = &f.allowed,
                                        .traffic = &traffic,
-                                       .by = LOAD_KERNEL};
+                                       .by = COPY_BY_KERNEL};
         assert_int_equal(plan_bind(f.snap, &request, &f.answer, &err), BERTH_OK);
         assert_int_equal(lines_with(&f.answer.reasons,
                                     "2 kernels of gpu0, gpu1 and gpu6 each copy at the same time"),

@@ -99,7 +99,7 @@ static void few_bytes_that_others_slow_say_so(void **state)
     ask(&f, (struct traffic_request){.tasks = 1, .host_bytes = 1 << 20});
     const struct reason *last = reason_with(&f.answer.reasons, REASON_LAST_TRANSFER);
     assert_true(last != NULL && last->number[1] > last->number[2]);
-    assert_string_equal(f.answer.bottleneck, "gpu0-numa0:both");
+    assert_string_equal(f.answer.bottleneck, "numa0-gpu0:both");
     ask(&f, (struct traffic_request){.tasks = 2, .host_bytes = 300 << 10}); /* measured together */
     assert_int_equal(lines_with(&f.answer.reasons, "that is what it gets among 4 such transfers"),
                      1);

@@ -18,7 +18,7 @@ struct priced {
 };
 
 static void begin_only(struct priced *priced, struct snapshot *snap,
-                       const struct traffic_request *wanted, enum load_by by)
+                       const struct traffic_request *wanted, enum copy_by by)
 {
     struct berth_err err = {0};
     *priced = (struct priced){0};
@@ -42,7 +42,7 @@ static void begin_only(struct priced *priced, struct snapshot *snap,
 }
 
 static void begin(struct priced *priced, struct snapshot *snap,
-                  const struct traffic_request *wanted, enum load_by by)
+                  const struct traffic_request *wanted, enum copy_by by)
 {
     begin_only(priced, snap, wanted, by);
     assert_true(plan_bind_objective_init(&priced->objective, priced->price));
@@ -60,7 +60,7 @@ static double certain_ns(const struct priced *priced, const uint16_t *slot)
 {
     const struct bind_price *price = priced->price;
     const struct bind_objective *objective = &priced->objective;
-    size_t n = price->request.gpu_count, resources = plan_load_resource_count(price->table);
+    size_t n = price->request.gpu_count, resources = price->snap->derived.usage->limit_count;
     double *load_ns = calloc(resources + 1, sizeof *load_ns), most_ns = 0;
     assert_non_null(load_ns);
     for (size_t r = 0; r < resources; r++)
@@ -137,7 +137,7 @@ static void no_choice_takes_less_than_is_certain_of_it(void **state)
                 .host_bytes = round % 2 ? (int64_t)1 << (10 + random_next(&seed) % 18) : 0,
                 .exact = exact,
                 .exact_count = count};
-            begin(&priced, snap, &wanted, (enum load_by)(round % 3));
+            begin(&priced, snap, &wanted, (enum copy_by)(round % 3));
             for (int choice = 0; choice < 20; choice++) {
                 uint16_t slot[GPUS];
                 shuffle(slot, gpus, &seed);
@@ -207,7 +207,7 @@ static void nor_where_tasks_share_a_gpu(void **state)
                 .host_bytes = round % 2 ? (int64_t)1 << (10 + random_next(&seed) % 18) : 0,
                 .exact = exact,
                 .exact_count = round % 4 == 3 ? 0 : count};
-            begin(&priced, snap, &wanted, (enum load_by)(round % 3));
+            begin(&priced, snap, &wanted, (enum copy_by)(round % 3));
             for (int choice = 0; choice < 40; choice++) {
                 deal(slot, tasks, gpus, &seed);
                 double ns = price_ns(priced.price, slot);
@@ -219,7 +219,7 @@ static void nor_where_tasks_share_a_gpu(void **state)
             done(&priced);
             struct bind_objective_choice choice = {.far = far};
             struct search_result found;
-            begin_only(&priced, snap, &wanted, (enum load_by)(round % 3));
+            begin_only(&priced, snap, &wanted, (enum copy_by)(round % 3));
             assert_int_equal(plan_bind_objective_search(priced.price, &choice, slot, &found, &err),
                              BERTH_OK);
             double found_ns = price_ns(priced.price, slot);
@@ -242,10 +242,10 @@ static void assert_spread(struct snapshot *snap, const struct traffic_request *w
     struct bind_objective_choice choice = {.far = far};
     struct search_result found;
     struct berth_err err = {0};
-    begin(&priced, snap, wanted, LOAD_BEST);
+    begin(&priced, snap, wanted, COPY_BEST);
     double least = least_ns(&priced, slot);
     done(&priced);
-    begin_only(&priced, snap, wanted, LOAD_BEST);
+    begin_only(&priced, snap, wanted, COPY_BEST);
     assert_int_equal(plan_bind_objective_search(priced.price, &choice, slot, &found, &err),
                      BERTH_OK);
     assert_true(found.is_proven && found.bound_ns <= least * (1 + 1e-9) &&

@@ -8,35 +8,33 @@ struct priced {
     struct snapshot *snap;
     struct traffic traffic;
     struct bind_price *price;
+    place_id gpu[8], numa[8], nic[8];
+    double apart[64];
 };
 
-static struct priced price_of(struct snapshot *snap, const struct traffic_request *wanted,
-                              enum load_by by)
+static void price(struct priced *priced, struct snapshot *snap,
+                  const struct traffic_request *wanted, enum copy_by by)
 {
-    struct priced priced = {.snap = snap};
     struct berth_err err = {0};
-    static const double apart[64] = {0};
-    place_id gpu[8], numa[8], nic[8];
+    *priced = (struct priced){.snap = snap};
     size_t count = 0;
     for (place_id g = graph_next(snap->graph, PLACE_GPU, 0); g != PLACE_NONE && count < 8;
          g = graph_next(snap->graph, PLACE_GPU, g + 1), count++) {
-        gpu[count] = g;
-        numa[count] = graph_place(snap->graph, g)->numa;
-        nic[count] = PLACE_NONE;
+        priced->gpu[count] = g;
+        priced->numa[count] = graph_place(snap->graph, g)->numa;
+        priced->nic[count] = PLACE_NONE;
     }
-    assert_int_equal(plan_traffic(wanted, &priced.traffic, &err), BERTH_OK);
-    struct bind_price_request request = {.traffic = &priced.traffic,
+    assert_int_equal(plan_traffic(wanted, &priced->traffic, &err), BERTH_OK);
+    struct bind_price_request request = {.traffic = &priced->traffic,
                                          .by = by,
                                          .tasks = (size_t)wanted->tasks,
                                          .each = 1,
-                                         .gpu = gpu,
-                                         .memory = numa,
-                                         .nic = nic,
+                                         .gpu = priced->gpu,
+                                         .memory = priced->numa,
+                                         .nic = priced->nic,
                                          .gpu_count = count,
-                                         .apart = apart};
-    assert_int_equal(plan_bind_price_new(snap, &request, &priced.price, &err), BERTH_OK);
-    priced.price->request.gpu = NULL; /* of this call only */
-    return priced;
+                                         .apart = priced->apart};
+    assert_int_equal(plan_bind_price_new(snap, &request, &priced->price, &err), BERTH_OK);
 }
 
 /* How many its task begins before it, of the flow from one task to another or the host (-1). */
@@ -46,7 +44,7 @@ static unsigned turn_of(const struct priced *priced, const uint16_t *slot, int f
     plan_bind_price_search(priced->price, slot);
     for (size_t f = 0; f < price->flow_count; f++)
         if (price->flow[f].from == from && price->flow[f].to == to)
-            return price->load[f].turn;
+            return price->turn[f];
     fail_msg("no flow from %d to %d", from, to);
     return 0;
 }
@@ -64,11 +62,11 @@ static void what_stays_on_one_gpu_is_not_launched(void **state)
     struct values *values = values_new();
     assert_non_null(values);
     struct snapshot *snap = nodes_snapshot(graph, values);
-    struct priced priced = price_of(
-        snap,
-        &(struct traffic_request){
-            .tasks = 3, .pattern = TRAFFIC_ALLTOALL, .bytes = 1 << 20, .host_bytes = 1 << 20},
-        LOAD_BEST);
+    struct priced priced;
+    price(&priced, snap,
+          &(struct traffic_request){
+              .tasks = 3, .pattern = TRAFFIC_ALLTOALL, .bytes = 1 << 20, .host_bytes = 1 << 20},
+          COPY_BEST);
     const uint16_t apart[] = {0, 1, 2}, shared[] = {0, 0, 2};
     assert_int_equal(turn_of(&priced, apart, 0, 1), 0);
     assert_int_equal(turn_of(&priced, apart, 0, 2), 1);
@@ -90,9 +88,10 @@ static void a_task_begins_with_the_next_one(void **state)
     struct snapshot *snap = snapshot_new(found.graph, found.values, NULL, 0, 0, 1);
     assert_true(snap != NULL && derive_costs(snap));
     const uint16_t slot[] = {0, 1, 2, 3};
-    struct priced priced = price_of(
-        snap, &(struct traffic_request){.tasks = 4, .pattern = TRAFFIC_ALLTOALL, .bytes = 1 << 24},
-        LOAD_COPY_ENGINE);
+    struct priced priced;
+    price(&priced, snap,
+          &(struct traffic_request){.tasks = 4, .pattern = TRAFFIC_ALLTOALL, .bytes = 1 << 24},
+          COPY_BY_ENGINE);
     for (int task = 0; task < 4; task++)
         for (int next = 1; next < 4; next++)
             assert_int_equal(turn_of(&priced, slot, task, (task + next) % 4), next - 1);

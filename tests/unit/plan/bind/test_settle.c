@@ -38,7 +38,7 @@ static struct snapshot *four_gpus(void)
 
 /* Two tasks that send each other 99 MB. */
 static struct bind_answer pair_of_tasks(struct snapshot *snap, const struct allowed *allowed,
-                                        enum load_by by)
+                                        enum copy_by by)
 {
     struct traffic_request wanted = {.tasks = 2, .pattern = TRAFFIC_PAIRS, .bytes = 99 * MB};
     struct traffic traffic = {0};
@@ -68,7 +68,7 @@ static void in_order_where_another_mechanism_elsewhere_is_hardly_faster(void **s
     assert_non_null(allowed.gpus);
     for (int g = 0; g < 4; g++)
         allowed.gpus[nodes_place(snap->graph, PLACE_GPU, g)] = true;
-    struct bind_answer answer = pair_of_tasks(snap, &allowed, LOAD_BEST);
+    struct bind_answer answer = pair_of_tasks(snap, &allowed, COPY_BEST);
     assert_true(fabs(answer.predicted.time_ns - 2e6) < 1 && answer.is_proven);
     assert_true(answer.gpu[0] == nodes_place(snap->graph, PLACE_GPU, 0) &&
                 answer.gpu[1] == nodes_place(snap->graph, PLACE_GPU, 1));
@@ -79,7 +79,7 @@ static void in_order_where_another_mechanism_elsewhere_is_hardly_faster(void **s
                            "by kernel an iteration of these gpus is predicted to take 2.48 ms"));
     plan_bind_done(&answer);
     /* Those alone are another matter. */
-    answer = pair_of_tasks(snap, &allowed, LOAD_KERNEL);
+    answer = pair_of_tasks(snap, &allowed, COPY_BY_KERNEL);
     assert_true(answer.gpu[0] == nodes_place(snap->graph, PLACE_GPU, 2) &&
                 answer.gpu[1] == nodes_place(snap->graph, PLACE_GPU, 3));
     plan_bind_done(&answer);

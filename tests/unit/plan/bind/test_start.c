@@ -64,7 +64,7 @@ static int bind(struct fixture *f, int64_t bytes)
                                    .gpus_per_task = 1,
                                    .allowed = &f->allowed,
                                    .traffic = &traffic,
-                                   .by = LOAD_COPY_ENGINE};
+                                   .by = COPY_BY_ENGINE};
     if (plan_bind(f->snap, &request, &f->answer, &err) != BERTH_OK)
         fail_msg("%s", err.detail);
     return 10 * graph_place(f->graph, f->answer.gpu[0])->number +

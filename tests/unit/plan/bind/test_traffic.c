@@ -88,7 +88,7 @@ struct wanted {
     int64_t tasks, each, per_gpu;
     enum traffic_pattern pattern;
     int64_t bytes, host_bytes;
-    enum load_by by;
+    enum copy_by by;
     bool in_order;
 };
 
@@ -188,12 +188,12 @@ static void a_ring_of_four_belongs_on_one_half(void **state)
     (void)state;
     struct fixture f = mi250x(NULL);
     struct wanted ring = {
-        .tasks = 4, .pattern = TRAFFIC_RING, .bytes = 100 * MB, .by = LOAD_KERNEL};
+        .tasks = 4, .pattern = TRAFFIC_RING, .bytes = 100 * MB, .by = COPY_BY_KERNEL};
     assert_within(step_of(&f, ring), 1e6, 1e-2);
     assert_true(used(&f) == HALF_A || used(&f) == HALF_B);
     assert_within(f.answer.baseline.time_ns, 2e6, 1e-2);
     assert_true(f.answer.is_proven);
-    ring.by = LOAD_BEST;
+    ring.by = COPY_BEST;
     assert_within(step_of(&f, ring), 1e6, 1e-2);
     ring.in_order = true;
     assert_within(step_of(&f, ring), 1e6, 1e-2);
@@ -470,10 +470,11 @@ static void flows_of_several_gpus_are_split_evenly(void **state)
     assert_int_equal(used(&f), 0xFF);
     /* A quarter of the bytes from each gpu of a task to each of the other's: on one half at 100
      * GB/s or more. */
-    double two = step_of(
-        &f,
-        (struct wanted){
-            .tasks = 2, .each = 2, .pattern = TRAFFIC_PAIRS, .bytes = 200 * MB, .by = LOAD_KERNEL});
+    double two = step_of(&f, (struct wanted){.tasks = 2,
+                                             .each = 2,
+                                             .pattern = TRAFFIC_PAIRS,
+                                             .bytes = 200 * MB,
+                                             .by = COPY_BY_KERNEL});
     assert_within(two, 0.5e6, 1e-2);
     assert_true(used(&f) == HALF_A || used(&f) == HALF_B);
     end(&f);
@@ -483,10 +484,11 @@ static void what_nothing_predicts_is_null_and_structure_decides(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_mi250x(), values_new(), sets_new());
-    assert_int_equal(
-        ask(&f,
-            (struct wanted){.tasks = 4, .pattern = TRAFFIC_RING, .bytes = MB, .by = LOAD_KERNEL}),
-        BERTH_OK);
+    assert_int_equal(ask(&f, (struct wanted){.tasks = 4,
+                                             .pattern = TRAFFIC_RING,
+                                             .bytes = MB,
+                                             .by = COPY_BY_KERNEL}),
+                     BERTH_OK);
     assert_true(isnan(f.answer.predicted.time_ns) && isnan(f.answer.baseline.time_ns) &&
                 isnan(f.answer.gap) && !f.answer.is_proven);
     assert_true(lines_with(&f.answer.warnings, "no time is predicted") &&

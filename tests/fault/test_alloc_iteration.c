@@ -1,7 +1,8 @@
 /* Every allocation of pricing transfers together fails once: there is an error or the same answer,
  * never a crash, and nothing stays behind. */
 #include "cost/evidence.h"
-#include "cost/load.h"
+#include "cost/iteration.h"
+#include "cost/iteration_why.h"
 #include "fault_answer.h"
 #include "node/reasons.h"
 
@@ -42,27 +43,30 @@ static struct snapshot *make_snapshot(const void *question)
 static enum berth_code price(struct snapshot *snap, const void *question, struct berth_err *err)
 {
     (void)question;
-    static const place_id places[] = {GPU0, GPU1, NUMA};
-    static const struct load_flow flows[] = {{.from = 0, .to = 2, .bytes = GB},
-                                             {.from = 1, .to = 2, .bytes = GB},
-                                             {.from = 0, .to = 1, .bytes = GB}};
-    struct load_table *table = NULL;
+    static const place_id ends[][2] = {{GPU0, NUMA}, {GPU1, NUMA}, {GPU0, GPU1}};
+    struct flow flows[3];
     struct evidence evidence = {0};
     struct reasons warnings = {0};
-    enum berth_code code = plan_load_new(snap, places, 3, LOAD_BEST, &table, err);
-    struct load_scratch *scratch = code == BERTH_OK ? plan_load_scratch_new(table, 3) : NULL;
-    if (code == BERTH_OK && scratch == NULL)
-        code = BERTH_NO_MEMORY;
-    if (code == BERTH_OK)
-        code = plan_load_cite(table, flows, 3, scratch, &evidence, 0, &warnings, err);
+    struct iteration *iteration = iteration_new(snap->derived.usage, 3);
+    enum berth_code code = BERTH_OK;
+    if (iteration == NULL)
+        code = err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
+    for (size_t i = 0; i < 3; i++) {
+        const struct user *user =
+            usage_choose(snap->derived.usage, ends[i][0], ends[i][1], GB, COPY_BEST);
+        assert_non_null(user);
+        flows[i] = iteration_flow(user, GB);
+    }
     if (code == BERTH_OK) {
-        double time_ns = plan_load_time(table, flows, 3, scratch).step_ns;
+        double time_ns = iteration_run(iteration, flows, 3, ITERATION_EXPECTED);
         assert_true(time_ns > 99.99e6 && time_ns < 100.01e6);
-        assert_true(warnings.count > 0 && evidence.count >= 3);
+        iteration_warn_of_transfers(snap, flows, 3, "", &warnings);
+        iteration_cite(snap, flows, 3, 0, &evidence, 0);
+        code = evidence_code(&evidence, err);
+        assert_true(warnings.count > 0 && (code != BERTH_OK || evidence.count >= 3));
     }
     evidence_done(&evidence);
-    plan_load_scratch_free(scratch);
-    plan_load_free(table);
+    iteration_free(iteration);
     return code;
 }
 

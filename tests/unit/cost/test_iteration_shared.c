@@ -1,9 +1,8 @@
 /* Predictions from concurrent transfers that were measured: of as many, of more, of the same ones.
  * Their intervals cover unmeasured effects. */
 #include "cost/evidence.h"
-#include "unit/node/built_nodes.h"
+#include "unit/cost/together.h"
 
-#include "cost/load.h"
 #include "node/transfer.h"
 
 #define GB 1e9
@@ -13,8 +12,7 @@ struct fixture {
     struct values *values;
     struct sets *sets;
     struct snapshot *snap;
-    struct load_table *table;
-    struct load_scratch *scratch;
+    struct together together;
     place_id place[12]; /* gpu0 to gpu7, numa0 to numa3 */
 };
 
@@ -50,25 +48,21 @@ static void together(struct fixture *f, enum metric metric, size_t count, const 
         sets_add(f->sets, &(struct set){.metric = metric, .flow = flow, .flow_count = count}));
 }
 
-static void make(struct fixture *f, enum load_by by)
+static void make(struct fixture *f, enum copy_by by)
 {
     f->snap = nodes_snapshot_of(f->graph, f->values, f->sets);
-    assert_int_equal(plan_load_new(f->snap, f->place, 12, by, &f->table, NULL), BERTH_OK);
-    f->scratch = plan_load_scratch_new(f->table, 16);
-    assert_non_null(f->scratch);
+    f->together = together_begin(f->snap, f->place, 12, by);
 }
 
 static void end(struct fixture *f)
 {
-    plan_load_scratch_free(f->scratch);
-    plan_load_free(f->table);
+    together_end(&f->together);
     snapshot_unref(f->snap);
 }
 
-static struct load_prediction predict(struct fixture *f, const struct load_flow *flows,
-                                      size_t count)
+static struct prediction predict(struct fixture *f, const struct asked *flows, size_t count)
 {
-    return plan_load_predict(f->table, flows, count, f->scratch, NULL);
+    return together_predict(&f->together, flows, count);
 }
 
 static void assert_ms(double ns, double ms)
@@ -88,15 +82,16 @@ static void more_than_were_measured_together_share_what_is_stated(void **state)
     rate(&f, METRIC_MEMORY_BANDWIDTH, NUMA(0), NUMA(0), 40);
     together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (size_t[]){NUMA(0), NUMA(0)},
              (size_t[]){0, 2}, (double[]){20, 20});
-    make(&f, LOAD_COPY_ENGINE);
-    const struct load_flow flows[] = {
+    make(&f, COPY_BY_ENGINE);
+    const struct asked flows[] = {
         {NUMA(0), 0, GB, 0}, {NUMA(0), 2, GB, 0}, {NUMA(0), 4, GB, 0}, {NUMA(0), 6, GB, 0}};
-    struct load_prediction two = predict(&f, flows, 2), four = predict(&f, flows, 4);
-    assert_ms(two.step.time_ns, 50);
-    assert_true(two.step.source == SOURCE_MEASURED && two.shared == NULL);
-    assert_ms(four.step.time_ns, 100);
-    assert_true(four.step.source == SOURCE_NOMINAL && four.shared != NULL &&
-                four.shared->is_nominal);
+    struct prediction two = predict(&f, flows, 2);
+    assert_ms(two.time.time_ns, 50);
+    assert_true(two.time.source == SOURCE_MEASURED && together_shared(&f.together, &two) == NULL);
+    struct prediction four = predict(&f, flows, 4);
+    assert_ms(four.time.time_ns, 100);
+    assert_true(four.time.source == SOURCE_NOMINAL && together_shared(&f.together, &four) != NULL &&
+                limits_is_stated(together_shared(&f.together, &four)));
     end(&f);
 }
 
@@ -116,16 +111,17 @@ static void what_a_port_holds_up_says_nothing_of_the_memory(void **state)
                 f.place[NUMA(0)], "operation=write;threads=4", 10 * GB, NAN, NAN);
     together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, (size_t[]){NUMA(0), NUMA(0)},
              (size_t[]){0, 1}, (double[]){10, 10});
-    make(&f, LOAD_COPY_ENGINE);
-    const struct load_flow reads[] = {{NUMA(0), 0, GB, 0}, {NUMA(0), 2, GB, 0}},
-                           writes[] = {{0, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}},
-                           ways[] = {{NUMA(0), 0, GB, 0}, {2, NUMA(0), GB, 0}};
-    struct load_prediction both = predict(&f, ways, 2);
-    assert_ms(predict(&f, reads, 2).step.time_ns, 2 / 0.030);
-    assert_ms(predict(&f, writes, 2).step.time_ns, 2 / 0.020);
-    assert_ms(both.step.time_ns, 2 / 0.030);
-    assert_true(both.shared != NULL && both.shared->is_nominal);
-    assert_string_equal(both.shared->name, "numa0:memory");
+    make(&f, COPY_BY_ENGINE);
+    const struct asked reads[] = {{NUMA(0), 0, GB, 0}, {NUMA(0), 2, GB, 0}},
+                       writes[] = {{0, NUMA(0), GB, 0}, {2, NUMA(0), GB, 0}},
+                       ways[] = {{NUMA(0), 0, GB, 0}, {2, NUMA(0), GB, 0}};
+    assert_ms(predict(&f, reads, 2).time.time_ns, 2 / 0.030);
+    assert_ms(predict(&f, writes, 2).time.time_ns, 2 / 0.020);
+    struct prediction both = predict(&f, ways, 2);
+    assert_ms(both.time.time_ns, 2 / 0.030);
+    assert_true(together_shared(&f.together, &both) != NULL &&
+                limits_is_stated(together_shared(&f.together, &both)));
+    assert_string_equal(together_shared(&f.together, &both)->name, "numa0:memory");
     end(&f);
 }
 
@@ -146,31 +142,23 @@ static void those_that_were_measured_together_take_what_they_took(void **state)
         together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 2, &from[i], &to[i],
                  (double[]){50, 50});
     together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 4, from, to, (double[]){28, 22, 48, 42});
-    make(&f, LOAD_COPY_ENGINE);
-    struct load_flow flows[4];
+    make(&f, COPY_BY_ENGINE);
+    struct asked flows[4];
     for (size_t i = 0; i < 4; i++)
-        flows[i] = (struct load_flow){(uint16_t)from[i], (uint16_t)to[i], GB, 0};
-    assert_ms(predict(&f, flows, 4).step.time_ns, 40);
-    /* what the last one to end rests on has the set of all four, of which it is known */
+        flows[i] = (struct asked){from[i], to[i], GB, 0};
+    assert_ms(predict(&f, flows, 4).time.time_ns, 40);
     struct evidence evidence = {0};
-    assert_int_equal(plan_load_cite_last(f.table, flows, 4, f.scratch, &evidence, 0, NULL),
-                     BERTH_OK);
-    assert_true(evidence.count > 1 && evidence.item[0] != NULL &&
-                evidence.item[0]->from == f.place[NUMA(0)]);
-    assert_true(evidence.set[1] != NULL && evidence.set[1]->flow_count == 4);
+    together_why(&f.together, flows, 4, &evidence);
+    assert_true(evidence.count > 1 && evidence.set[1] != NULL && evidence.set[1]->flow_count == 4);
     evidence_done(&evidence);
-    struct load_flow halves[8]; /* of two tasks on each gpu */
+    struct asked halves[8]; /* of two tasks on each gpu */
     for (size_t i = 0; i < 8; i++)
-        halves[i] = (struct load_flow){flows[i % 4].from, flows[i % 4].to, GB / 2, 0};
-    struct load_part parts[8];
-    struct load_prediction split = plan_load_predict(f.table, halves, 8, f.scratch, parts);
-    assert_ms(split.step.time_ns, 40);
-    assert_true(split.step.source == SOURCE_MEASURED && !isnan(split.step.high_ns) &&
-                parts[0].seen != NULL && parts[4].seen == parts[0].seen &&
-                parts[0].is_behind != parts[4].is_behind);
-    flows[0].bytes = flows[1].bytes = 2 * GB; /* the second half of the reads is alone */
-    double longer_ns = predict(&f, flows, 4).step.time_ns;
-    assert_true(longer_ns >= 59.9e6 && longer_ns < 70e6);
+        halves[i] = (struct asked){flows[i % 4].from, flows[i % 4].to, GB / 2, 0};
+    struct prediction split = together_predict(&f.together, halves, 8);
+    assert_ms(split.time.time_ns, 40);
+    assert_true(split.time.source == SOURCE_MEASURED && !isnan(split.time.high_ns));
+    flows[0].bytes = flows[1].bytes = 2 * GB; /* an engine that was slower is no faster alone */
+    assert_ms(predict(&f, flows, 4).time.time_ns, 80);
     end(&f);
 }
 
@@ -190,58 +178,10 @@ static void both_ways_within_one_memory_share_it(void **state)
     rate(&f, METRIC_HOST_GPU_KERNEL, own, 0, 1800);
     rate(&f, METRIC_HOST_GPU_KERNEL, 0, own, 1800);
     rate(&f, METRIC_MEMORY_BANDWIDTH, 0, 0, 3600);
-    make(&f, LOAD_KERNEL);
-    const struct load_flow flows[] = {{(uint16_t)own, 0, 1.8 * GB, 0},
-                                      {0, (uint16_t)own, 1.8 * GB, 0}};
-    assert_ms(predict(&f, flows, 1).step.time_ns, 1);
-    assert_ms(predict(&f, flows, 2).step.time_ns, 2);
-    end(&f);
-}
-
-/* Fair shares are known where sets show them. Where a set shows that they are not, the interval has
- * the step as it is when somebody goes first. */
-static void how_it_is_shared_is_in_the_interval_where_it_is_not_known(void **state)
-{
-    (void)state;
-    double width[2];
-    for (int uneven = 0; uneven < 2; uneven++) {
-        static const size_t from[] = {0, 2, 4}, to[] = {NUMA(0), NUMA(0), NUMA(0)};
-        struct fixture f = begin();
-        for (size_t i = 0; i < 3; i++) {
-            rate(&f, METRIC_HOST_GPU_COPY_ENGINE, from[i], to[i], 20);
-            together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 1, &from[i], &to[i],
-                     (double[]){20});
-        }
-        together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 3, from, to,
-                 uneven ? (double[]){6, 12, 12} : (double[]){10, 10, 10});
-        make(&f, LOAD_COPY_ENGINE);
-        const struct load_flow flows[] = {
-            {0, NUMA(0), 3 * GB, 0}, {2, NUMA(0), GB, 0}, {4, NUMA(0), 2 * GB, 0}};
-        struct estimate step = predict(&f, flows, 3).step;
-        assert_true(step.low_ns < step.time_ns && step.high_ns > step.time_ns);
-        width[uneven] = step.high_ns / step.low_ns;
-        end(&f);
-    }
-    assert_true(width[0] < 1.2 && width[1] > 1.08 * width[0]);
-}
-
-/* Of several that end together the last is later by chance: the upper end is farther out than that
- * of one, the lower end is as near. */
-static void the_last_of_many_is_later(void **state)
-{
-    (void)state;
-    struct fixture f = begin();
-    static const size_t from[] = {0, 2, 4, 6}, to[] = {NUMA(0), NUMA(1), NUMA(2), NUMA(3)};
-    for (size_t i = 0; i < 4; i++)
-        rate(&f, METRIC_HOST_GPU_COPY_ENGINE, from[i], to[i], 20);
-    together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 4, from, to, (double[]){20, 20, 20, 20});
-    make(&f, LOAD_COPY_ENGINE);
-    const struct load_flow flows[] = {
-        {0, NUMA(0), GB, 0}, {2, NUMA(1), GB, 0}, {4, NUMA(2), GB, 0}, {6, NUMA(3), GB, 0}};
-    struct estimate one = predict(&f, flows, 1).step, four = predict(&f, flows, 4).step;
-    double wider = (four.high_ns - four.time_ns) / (one.high_ns - one.time_ns);
-    assert_ms(four.time_ns, 50);
-    assert_true(wider > 1.15 && wider < 1.3 && fabs(four.low_ns / one.low_ns - 1) < 1e-9);
+    make(&f, COPY_BY_KERNEL);
+    const struct asked flows[] = {{own, 0, 1.8 * GB, 0}, {0, own, 1.8 * GB, 0}};
+    assert_ms(predict(&f, flows, 1).time.time_ns, 1);
+    assert_ms(predict(&f, flows, 2).time.time_ns, 2);
     end(&f);
 }
 
@@ -267,23 +207,22 @@ static void calls_of_other_callers_are_in_the_upper_end(void **state)
     together(&f, METRIC_HOST_GPU_COPY_ENGINE_CONCURRENT, 4,
              (size_t[]){NUMA(0), NUMA(0), NUMA(0), NUMA(0)}, (size_t[]){0, 2, 4, 6},
              (double[]){20, 20, 20, 20});
-    make(&f, LOAD_COPY_ENGINE);
-    const struct load_flow flows[] = {
+    make(&f, COPY_BY_ENGINE);
+    const struct asked flows[] = {
         {NUMA(0), 0, 4096, 0}, {NUMA(0), 2, 4096, 0}, {NUMA(0), 4, 4096, 0}, {NUMA(0), 6, 4096, 0}};
-    struct estimate one = predict(&f, flows, 1).step, four = predict(&f, flows, 4).step;
+    struct estimate one = predict(&f, flows, 1).time, four = predict(&f, flows, 4).time;
     assert_true(fabs(one.time_ns - four.time_ns) < 1);
     assert_true(one.high_ns - one.time_ns < 3000 && four.high_ns - four.time_ns > 30000 &&
                 four.high_ns - four.time_ns < 33000);
     assert_true(four.time_ns - four.low_ns < 3000);
     /* Of a caller's second transfer only the launch keeps the others. */
-    const struct load_flow turns[] = {
+    const struct asked turns[] = {
         {NUMA(0), 0, 4096, 0}, {NUMA(0), 2, 4096, 0}, {NUMA(0), 4, 4096, 1}};
-    struct load_prediction three = plan_load_predict(f.table, turns, 3, f.scratch, NULL);
+    struct prediction three = together_predict(&f.together, turns, 3);
     assert_int_equal(three.last, 2);
     assert_true(fabs(three.waits_ns - 10000) < 1);
-    struct load_prediction other = plan_load_predict(
-        f.table, (const struct load_flow[]){{NUMA(0), 0, 1 << 30, 0}, turns[1], turns[2]}, 3,
-        f.scratch, NULL);
+    struct prediction other = together_predict(
+        &f.together, (const struct asked[]){{NUMA(0), 0, 1 << 30, 0}, turns[1], turns[2]}, 3);
     assert_int_equal(other.last, 0);
     assert_true(fabs(other.waits_ns - 13000) < 1);
     end(&f);
@@ -296,8 +235,6 @@ int main(void)
         cmocka_unit_test(what_a_port_holds_up_says_nothing_of_the_memory),
         cmocka_unit_test(those_that_were_measured_together_take_what_they_took),
         cmocka_unit_test(both_ways_within_one_memory_share_it),
-        cmocka_unit_test(how_it_is_shared_is_in_the_interval_where_it_is_not_known),
-        cmocka_unit_test(the_last_of_many_is_later),
         cmocka_unit_test(calls_of_other_callers_are_in_the_upper_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

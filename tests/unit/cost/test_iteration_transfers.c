@@ -1,10 +1,9 @@
 #include "unit/node/built_nodes.h"
 
 #include "cost/derive.h"
+#include "cost/iteration.h"
 #include "cost/matrix.h"
-#include "cost/step.h"
 #include "discover/discover.h"
-#include "node/spread.h"
 #include "node/transfer.h"
 #include "plan/route/route.h"
 
@@ -72,85 +71,39 @@ static struct fixture begin(void)
 
 static void end(struct fixture *f) { snapshot_unref(f->snap); }
 
-/* Runs the flows of the fixture's transfers of these numbers. */
-static void run(const struct fixture *f, const int *number, struct step_flow *flows, size_t count,
-                enum step_end at)
+static struct flow flow_of(const struct snapshot *snap, const struct transfer *transfer,
+                           double bytes, double begin_ns)
 {
-    const struct transfer *transfer[4];
-    for (size_t i = 0; i < count; i++)
-        transfer[i] = &f->transfer[number[i]];
-    struct step *step = step_new(f->snap, transfer, count);
-    assert_non_null(step);
-    step_run(step, flows, at);
-    step_free(step);
+    struct flow flow = iteration_queued(
+        usage_find(snap->derived.usage, transfer->from, transfer->to, transfer->by), transfer,
+        bytes);
+    flow.begin_ns = begin_ns;
+    return flow;
 }
 
-static void those_that_share_a_port_slow_each_other(void **state)
+static void run(const struct snapshot *snap, struct flow *flows, size_t count)
 {
-    (void)state;
-    struct fixture f = begin();
-    struct step_flow flows[] = {step_flow_of(&f.transfer[0], 2 * GB),
-                                step_flow_of(&f.transfer[2], 2 * GB)};
-    /* the median of 9 was 19 to 21, of all alike */
-    double spread =
-        spread_cell_among(0.05, 9, spread_deviation(0.05, 9) * exp(0.5 / spread_freedom(9)));
-    const double ends[] = {[STEP_EXPECTED] = 1, [STEP_FAST] = 1 - spread, [STEP_SLOW] = 1 + spread};
-    for (int at = STEP_EXPECTED; at <= STEP_SLOW; at++) {
-        run(&f, (int[]){0, 2}, flows, 2, (enum step_end)at);
-        for (int i = 0; i < 2; i++) {
-            assert_within(flows[i].end_ns, 100e6 * ends[at], 1e-6);
-            assert_null(flows[i].shared);
-        }
-    }
-    /* Both at 10 GB/s until the smaller ends, then the other alone; 10 us before gpu5's first byte
-     * count at its end. */
-    struct step_flow port[] = {step_flow_of(&f.transfer[0], 2 * GB),
-                               step_flow_of(&f.transfer[1], GB), step_flow_of(&f.transfer[2], GB)};
-    run(&f, (int[]){0, 1, 2}, port, 3, STEP_EXPECTED);
-    assert_within(port[1].end_ns, 10e3 + 100e6, 1e-6);
-    assert_within(port[0].end_ns, 100e6 + (2 * GB - GB) / 20, 1e-6);
-    assert_within(port[2].end_ns, 50e6, 1e-6);
-    assert_non_null(port[0].shared);
-    assert_string_equal(port[0].shared->name, "module2:host-port:out");
-    assert_false(port[0].is_stated);
-    assert_ptr_equal(port[1].shared, port[0].shared);
-    double expected_ns = port[1].end_ns;
-    run(&f, (int[]){0, 1, 2}, port, 3, STEP_FAST);
-    assert_true(port[1].end_ns < expected_ns);
-    run(&f, (int[]){0, 1, 2}, port, 3, STEP_SLOW);
-    assert_true(port[1].end_ns > expected_ns);
-    end(&f);
+    struct iteration *iteration = iteration_new(snap->derived.usage, count);
+    assert_non_null(iteration);
+    iteration_run(iteration, flows, count, ITERATION_EXPECTED);
+    iteration_free(iteration);
 }
 
-/* The first has the port to itself until then. */
+/* The first has the port to itself until then; what the other takes counts from when it begins. */
 static void one_that_begins_later_shares_what_is_left(void **state)
 {
     (void)state;
     struct fixture f = begin();
-    struct step_flow port[] = {step_flow_of(&f.transfer[0], GB), step_flow_of(&f.transfer[1], GB)};
-    port[1].begin_ns = 25e6;
-    run(&f, (int[]){0, 1}, port, 2, STEP_EXPECTED);
+    struct flow port[] = {flow_of(f.snap, &f.transfer[0], GB, 0),
+                          flow_of(f.snap, &f.transfer[1], GB, 25e6)};
+    run(f.snap, port, 2);
     assert_within(port[0].end_ns, 75e6, 1e-6);
     assert_within(port[1].end_ns, 25e6 + 10e3 + 75e6, 1e-6);
     port[1].begin_ns = 60e6; /* the first has ended */
-    run(&f, (int[]){0, 1}, port, 2, STEP_EXPECTED);
+    run(f.snap, port, 2);
     assert_within(port[0].end_ns, 50e6, 1e-6);
     assert_within(port[1].end_ns, 60e6 + 10e3 + 50e6, 1e-6);
     assert_null(port[1].shared);
-    end(&f);
-}
-
-/* Two of one pair, of which nothing else says that they share, get its rate together. */
-static void several_of_one_pair_share_its_rate(void **state)
-{
-    (void)state;
-    struct fixture f = begin();
-    struct step_flow flows[] = {step_flow_of(&f.transfer[2], GB), step_flow_of(&f.transfer[2], GB)};
-    run(&f, (int[]){2, 2}, flows, 2, STEP_EXPECTED);
-    for (int i = 0; i < 2; i++) {
-        assert_within(flows[i].end_ns, 100e6, 1e-6);
-        assert_true(flows[i].is_stated);
-    }
     end(&f);
 }
 
@@ -170,20 +123,16 @@ static void what_runs_show_goes_before_what_is_stated(void **state)
              gpu2 = nodes_place(found.graph, PLACE_GPU, 2),
              numa0 = nodes_place(found.graph, PLACE_NUMA, 0);
     const place_id ends[][2] = {{gpu2, gpu0}, {gpu2, numa0}, {numa0, gpu0}};
-    const struct transfer *transfer[3];
-    struct step_flow flows[3];
+    struct transfer transfer[3];
+    struct flow flows[3];
     for (int i = 0; i < 3; i++) {
         transfer[i] =
-            &matrix_find(snap->derived.matrix, ends[i][0], ends[i][1], MECHANISM_COPY_ENGINE)
-                 ->alone;
-        flows[i] = step_flow_of(transfer[i], i == 0 ? 0.9 * GB : 0.1 * GB);
+            matrix_find(snap->derived.matrix, ends[i][0], ends[i][1], MECHANISM_COPY_ENGINE)->alone;
+        flows[i] = flow_of(snap, &transfer[i], i == 0 ? 0.9 * GB : 0.1 * GB, 0);
     }
-    struct step *step = step_new(snap, transfer, 3);
-    assert_non_null(step);
-    step_run(step, flows, STEP_EXPECTED);
+    run(snap, flows, 3);
     for (int i = 0; i < 3; i++)
-        assert_false(flows[i].is_stated);
-    step_free(step);
+        assert_true(flows[i].shared == NULL || !limits_is_stated(flows[i].shared));
     snapshot_unref(snap);
     graph_unref(found.graph);
 }
@@ -207,22 +156,26 @@ static void nothing_is_faster_than_alone(void **state)
     (void)state;
     struct fixture f = begin();
     for (int mask = 1; mask < 16; mask++) {
-        struct step_flow flows[4];
-        int number[4];
+        struct flow flows[4];
+        double bytes[4], alone_ns[4];
         size_t count = 0;
         for (int i = 0; i < 4; i++)
             if (mask & 1 << i) {
-                number[count] = i;
-                flows[count++] = step_flow_of(&f.transfer[i], (i + 1) * 1e7);
+                bytes[count] = (i + 1) * 1e7;
+                alone_ns[count] = transfer_queued_ns(&f.transfer[i], bytes[count]);
+                flows[count] = flow_of(f.snap, &f.transfer[i], bytes[count], 0);
+                count++;
             }
-        run(&f, number, flows, count, STEP_EXPECTED);
+        run(f.snap, flows, count);
         for (size_t i = 0; i < count; i++)
-            assert_true(flows[i].end_ns >= (flows[i].start_ns + flows[i].moves_ns) * (1 - 1e-12));
+            assert_true(flows[i].end_ns >= alone_ns[i] * (1 - 1e-12));
     }
-    struct step_flow large[] = {step_flow_of(&f.transfer[0], 0x1p62),
-                                step_flow_of(&f.transfer[1], 0x1p62)};
-    run(&f, (int[]){0, 1}, large, 2, STEP_EXPECTED);
+    struct flow large[] = {flow_of(f.snap, &f.transfer[0], 0x1p62, 0),
+                           flow_of(f.snap, &f.transfer[1], 0x1p62, 0),
+                           flow_of(f.snap, &f.transfer[2], 0, 0)};
+    run(f.snap, large, 3);
     assert_within(large[0].end_ns, 0x1p63 / 20, 1e-6);
+    assert_within(large[2].end_ns, 0, 1e-6);
     end(&f);
 }
 
@@ -260,9 +213,7 @@ static void a_route_weighs_what_moves_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(those_that_share_a_port_slow_each_other),
         cmocka_unit_test(one_that_begins_later_shares_what_is_left),
-        cmocka_unit_test(several_of_one_pair_share_its_rate),
         cmocka_unit_test(what_runs_show_goes_before_what_is_stated),
         cmocka_unit_test(launching_is_half_of_what_a_call_costs_more),
         cmocka_unit_test(nothing_is_faster_than_alone),

@@ -1,10 +1,9 @@
 /* Concurrent transfers on recorded nodes without measurements of them: predictions from
  * structure. */
 #include "cost/evidence.h"
-#include "unit/node/built_nodes.h"
+#include "unit/cost/together.h"
 
 #include "cost/limits.h"
-#include "cost/load.h"
 #include "discover/discover.h"
 #include "node/reasons.h"
 
@@ -12,12 +11,11 @@
 
 struct fixture {
     struct snapshot *snap;
-    struct load_table *table;
-    struct load_scratch *scratch;
+    struct together together;
     size_t gpu[8], numa[8]; /* indices of the table by number */
 };
 
-static struct fixture begin(const char *folder, enum load_by by)
+static struct fixture begin(const char *folder, enum copy_by by)
 {
     struct fixture f = {0};
     struct discovery found = {0};
@@ -38,28 +36,23 @@ static struct fixture begin(const char *folder, enum load_by by)
             (place->kind == PLACE_GPU ? f.gpu : f.numa)[place->number] = count;
         places[count++] = p;
     }
-    if (plan_load_new(f.snap, places, count, by, &f.table, &err) != BERTH_OK)
-        fail_msg("%s", err.detail);
-    f.scratch = plan_load_scratch_new(f.table, 64);
-    assert_non_null(f.scratch);
+    f.together = together_begin(f.snap, places, count, by);
     graph_unref(found.graph);
     return f;
 }
 
 static void end(struct fixture *f)
 {
-    plan_load_scratch_free(f->scratch);
-    plan_load_free(f->table);
+    together_end(&f->together);
     snapshot_unref(f->snap);
 }
 
 static double ring(struct fixture *f, const int gpus[4])
 {
-    struct load_flow flows[4];
+    struct asked flows[4];
     for (int i = 0; i < 4; i++)
-        flows[i] = (struct load_flow){(uint16_t)f->gpu[gpus[i]],
-                                      (uint16_t)f->gpu[gpus[(i + 1) % 4]], GB, 0};
-    return plan_load_time(f->table, flows, 4, f->scratch).step_ns;
+        flows[i] = (struct asked){f->gpu[gpus[i]], f->gpu[gpus[(i + 1) % 4]], GB, 0};
+    return together_ns(&f->together, flows, 4);
 }
 
 /* Widest ways: 1-0-6-7 and 3-2-4-5, with two links at the narrowest place; every other ring of four
@@ -67,7 +60,7 @@ static double ring(struct fixture *f, const int gpus[4])
 static void a_ring_of_kernels_belongs_where_links_are_wide(void **state)
 {
     (void)state;
-    struct fixture f = begin("tests/nodes/mi250x", LOAD_KERNEL);
+    struct fixture f = begin("tests/nodes/mi250x", COPY_BY_KERNEL);
     double in_order = ring(&f, (int[]){0, 1, 2, 3}), first = ring(&f, (int[]){0, 1, 7, 6}),
            second = ring(&f, (int[]){2, 3, 5, 4});
     /* three quarters of what the one link is said to carry */
@@ -81,14 +74,14 @@ static void a_ring_of_kernels_belongs_where_links_are_wide(void **state)
                     if (a != b && a != c && a != d && b != c && b != d && c != d)
                         assert_true(ring(&f, (int[]){a, b, c, d}) >= first * (1 - 1e-9));
     /* 1 to 7 and 0 to 6 both go from 0 to 6. */
-    const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB, 0},
-                                      {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB, 0}};
-    struct load_prediction both = plan_load_predict(f.table, flows, 2, f.scratch, NULL);
-    assert_within(both.step.time_ns, 20e6, 1e-6);
-    assert_non_null(both.shared);
-    assert_string_equal(both.shared->name, "gpu0-gpu6:link:out");
-    assert_true(both.shared->is_nominal && both.step.source == SOURCE_NOMINAL);
-    assert_true(isnan(both.step.low_ns) && isnan(both.step.high_ns));
+    const struct asked flows[] = {{f.gpu[1], f.gpu[7], GB, 0}, {f.gpu[0], f.gpu[6], GB, 0}};
+    struct prediction both = together_predict(&f.together, flows, 2);
+    assert_within(both.time.time_ns, 20e6, 1e-6);
+    assert_non_null(together_shared(&f.together, &both));
+    assert_string_equal(together_shared(&f.together, &both)->name, "gpu0-gpu6:link:out");
+    assert_true(limits_is_stated(together_shared(&f.together, &both)) &&
+                both.time.source == SOURCE_NOMINAL);
+    assert_true(isnan(both.time.low_ns) && isnan(both.time.high_ns));
     end(&f);
 }
 
@@ -97,7 +90,7 @@ static void a_ring_of_kernels_belongs_where_links_are_wide(void **state)
 static void what_may_go_another_way_says_nothing_of_a_link(void **state)
 {
     (void)state;
-    struct fixture f = begin("tests/nodes/mi250x", LOAD_KERNEL);
+    struct fixture f = begin("tests/nodes/mi250x", COPY_BY_KERNEL);
     const struct graph *graph = f.snap->graph;
     place_id gpu[4];
     for (int g = 0; g < 4; g++) {
@@ -137,15 +130,15 @@ static void what_may_go_another_way_says_nothing_of_a_link(void **state)
     end(&f);
 }
 
-static double host_copies(struct fixture *f, const int gpus[4], struct load_prediction *ret_whole)
+static double host_copies(struct fixture *f, const int gpus[4], struct prediction *ret_whole)
 {
-    struct load_flow flows[4];
+    struct asked flows[4];
     for (int i = 0; i < 4; i++) {
         size_t numa = f->numa[(const int[]){3, 1, 0, 2}[gpus[i] / 2]];
-        flows[i] = (struct load_flow){(uint16_t)numa, (uint16_t)f->gpu[gpus[i]], 2.83 * GB, 0};
+        flows[i] = (struct asked){numa, f->gpu[gpus[i]], 2.83 * GB, 0};
     }
-    *ret_whole = plan_load_predict(f->table, flows, 4, f->scratch, NULL);
-    return ret_whole->step.time_ns;
+    *ret_whole = together_predict(&f->together, flows, 4);
+    return ret_whole->time.time_ns;
 }
 
 /* One gpu of a module gets 28.3 GB/s from its memory, as published; what two get nobody says: one
@@ -153,26 +146,18 @@ static double host_copies(struct fixture *f, const int gpus[4], struct load_pred
 static void those_of_a_module_share_its_port(void **state)
 {
     (void)state;
-    struct fixture f = begin("tests/nodes/mi250x", LOAD_COPY_ENGINE);
-    struct load_prediction whole;
+    struct fixture f = begin("tests/nodes/mi250x", COPY_BY_ENGINE);
+    struct prediction whole;
     assert_within(host_copies(&f, (int[]){0, 2, 4, 6}, &whole), 100e6, 1e-6);
-    assert_null(whole.shared);
+    assert_null(together_shared(&f.together, &whole));
     assert_within(host_copies(&f, (int[]){0, 1, 2, 3}, &whole), 200e6, 1e-6);
-    assert_non_null(whole.shared);
-    assert_true(whole.shared->is_nominal);
-    assert_string_equal(whole.shared->name + 7, ":host-port:in");
-    const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB, 0},
-                                      {(uint16_t)f.numa[3], (uint16_t)f.gpu[1], GB, 0}};
+    assert_non_null(together_shared(&f.together, &whole));
+    assert_true(limits_is_stated(together_shared(&f.together, &whole)));
+    assert_string_equal(together_shared(&f.together, &whole)->name + 7, ":host-port:in");
+    const struct asked flows[] = {{f.numa[3], f.gpu[0], GB, 0}, {f.numa[3], f.gpu[1], GB, 0}};
     struct evidence evidence = {0};
-    struct reasons warnings = {0};
-    assert_int_equal(plan_load_cite(f.table, flows, 2, f.scratch, &evidence, 0, &warnings, NULL),
-                     BERTH_OK);
+    together_why(&f.together, flows, 2, &evidence);
     assert_int_equal(evidence.count, 2);
-    bool said = false;
-    for (size_t i = 0; i < warnings.count; i++)
-        said = said || (strstr(warnings.item[i].text, "module0:host-port:in") != NULL &&
-                        strstr(warnings.item[i].text, "28.3 GB/s") != NULL);
-    assert_true(said);
     evidence_done(&evidence);
     end(&f);
 }
@@ -182,11 +167,10 @@ static void those_of_a_module_share_its_port(void **state)
 static void both_directions_do_not_share_what_one_gets(void **state)
 {
     (void)state;
-    struct fixture f = begin("tests/nodes/mi250x", LOAD_COPY_ENGINE);
-    const struct load_flow flows[] = {{(uint16_t)f.numa[3], (uint16_t)f.gpu[0], GB, 0},
-                                      {(uint16_t)f.gpu[0], (uint16_t)f.numa[3], GB, 0}};
-    assert_within(plan_load_time(f.table, flows, 1, f.scratch).step_ns, GB / 28.3, 1e-6);
-    assert_within(plan_load_time(f.table, flows, 2, f.scratch).step_ns, 2 * GB / 51.2, 1e-6);
+    struct fixture f = begin("tests/nodes/mi250x", COPY_BY_ENGINE);
+    const struct asked flows[] = {{f.numa[3], f.gpu[0], GB, 0}, {f.gpu[0], f.numa[3], GB, 0}};
+    assert_within(together_ns(&f.together, flows, 1), GB / 28.3, 1e-6);
+    assert_within(together_ns(&f.together, flows, 2), 2 * GB / 51.2, 1e-6);
     end(&f);
 }
 
@@ -195,14 +179,13 @@ static void both_directions_do_not_share_what_one_gets(void **state)
 static void engines_do_not_fill_wide_links(void **state)
 {
     (void)state;
-    struct fixture f = begin("tests/nodes/mi250x", LOAD_COPY_ENGINE);
+    struct fixture f = begin("tests/nodes/mi250x", COPY_BY_ENGINE);
     assert_within(ring(&f, (int[]){0, 1, 7, 6}), 20e6, 1e-6);
     assert_within(ring(&f, (int[]){0, 1, 2, 3}), GB / 37.5e9 * 1e9, 1e-6);
-    const struct load_flow flows[] = {{(uint16_t)f.gpu[1], (uint16_t)f.gpu[7], GB, 0},
-                                      {(uint16_t)f.gpu[0], (uint16_t)f.gpu[6], GB, 0},
-                                      {(uint16_t)f.gpu[1], (uint16_t)f.gpu[6], GB, 0}};
-    assert_within(plan_load_time(f.table, flows, 2, f.scratch).step_ns, 20e6, 1e-6);
-    assert_within(plan_load_time(f.table, flows, 3, f.scratch).step_ns, 30e6, 1e-6);
+    const struct asked flows[] = {
+        {f.gpu[1], f.gpu[7], GB, 0}, {f.gpu[0], f.gpu[6], GB, 0}, {f.gpu[1], f.gpu[6], GB, 0}};
+    assert_within(together_ns(&f.together, flows, 2), 20e6, 1e-6);
+    assert_within(together_ns(&f.together, flows, 3), 30e6, 1e-6);
     end(&f);
 }
 
@@ -211,33 +194,31 @@ static void engines_do_not_fill_wide_links(void **state)
 static void measurements_go_before_structure(void **state)
 {
     (void)state;
-    struct fixture f = begin("tests/nodes/h200x4-hand", LOAD_COPY_ENGINE);
-    struct load_flow flows[4];
+    struct fixture f = begin("tests/nodes/h200x4-hand", COPY_BY_ENGINE);
+    struct asked flows[4];
     for (int way = 0; way < 2; way++) {
         for (int i = 0; i < 4; i++) {
-            uint16_t gpu = (uint16_t)f.gpu[i], numa = (uint16_t)f.numa[0];
-            flows[i] = way == 0 ? (struct load_flow){numa, gpu, GB, 0}
-                                : (struct load_flow){gpu, numa, GB, 0};
+            uint16_t gpu = f.gpu[i], numa = f.numa[0];
+            flows[i] =
+                way == 0 ? (struct asked){numa, gpu, GB, 0} : (struct asked){gpu, numa, GB, 0};
         }
-        struct load_part parts[4];
-        struct load_prediction whole = plan_load_predict(f.table, flows, 4, f.scratch, parts);
-        double rate = 4 * GB / whole.step.time_ns;
+        struct prediction whole = together_predict(&f.together, flows, 4);
+        double rate = 4 * GB / whole.time.time_ns;
         if (way == 0) {
-            assert_null(whole.shared);
+            assert_null(together_shared(&f.together, &whole));
             assert_true(rate > 0.97 * 220.5 && rate < 1.03 * 220.5);
         } else {
-            assert_non_null(whole.shared);
-            assert_string_equal(whole.shared->name, "numa0:memory:write");
-            assert_true(!whole.shared->is_nominal && rate > 0.97 * 164.5 && rate < 1.03 * 164.5);
+            assert_non_null(together_shared(&f.together, &whole));
+            assert_string_equal(together_shared(&f.together, &whole)->name, "numa0:memory:write");
+            assert_true(!limits_is_stated(together_shared(&f.together, &whole)) &&
+                        rate > 0.97 * 164.5 && rate < 1.03 * 164.5);
             /* the recorded sets say no interval */
-            assert_true(isnan(whole.step.low_ns) && isnan(whole.step.high_ns));
+            assert_true(isnan(whole.time.low_ns) && isnan(whole.time.high_ns));
         }
-        assert_int_equal(whole.step.source, SOURCE_MEASURED);
+        assert_int_equal(whole.time.source, SOURCE_MEASURED);
     }
     struct evidence evidence = {0};
-    struct reasons warnings = {0};
-    assert_int_equal(plan_load_cite(f.table, flows, 4, f.scratch, &evidence, 0, &warnings, NULL),
-                     BERTH_OK);
+    together_why(&f.together, flows, 4, &evidence);
     size_t sets = 0;
     for (size_t i = 0; i < evidence.count; i++)
         sets += evidence.set[i] != NULL && evidence.set[i]->flow_count >= 3;
@@ -251,7 +232,7 @@ static void measurements_go_before_structure(void **state)
 static void one_transfer_fills_what_a_gpu_has_to_a_switch(void **state)
 {
     (void)state;
-    struct fixture f = begin("tests/nodes/h200x4", LOAD_BEST);
+    struct fixture f = begin("tests/nodes/h200x4", COPY_BEST);
     const struct limits *limits = f.snap->derived.limits;
     size_t links = 0;
     for (size_t i = 0; i < limits->count; i++) {
@@ -271,20 +252,18 @@ static void one_transfer_fills_what_a_gpu_has_to_a_switch(void **state)
 static void superchips_have_links_of_their_own(void **state)
 {
     (void)state;
-    struct fixture f = begin("tests/nodes/gh200-quad", LOAD_BEST);
-    const struct load_flow local = {(uint16_t)f.numa[0], (uint16_t)f.gpu[0], GB, 0};
-    const struct load_flow all[] = {{(uint16_t)f.gpu[0], (uint16_t)f.gpu[1], GB, 0},
-                                    {(uint16_t)f.gpu[0], (uint16_t)f.gpu[2], GB, 0},
-                                    {(uint16_t)f.gpu[0], (uint16_t)f.gpu[3], GB, 0}};
-    double alone = plan_load_time(f.table, all, 1, f.scratch).step_ns;
+    struct fixture f = begin("tests/nodes/gh200-quad", COPY_BEST);
+    const struct asked local = {f.numa[0], f.gpu[0], GB, 0};
+    const struct asked all[] = {
+        {f.gpu[0], f.gpu[1], GB, 0}, {f.gpu[0], f.gpu[2], GB, 0}, {f.gpu[0], f.gpu[3], GB, 0}};
+    double alone = together_ns(&f.together, all, 1);
     assert_within(alone, GB / (0.83 * 150e9) * 1e9, 1e-6);
-    assert_within(plan_load_time(f.table, all, 3, f.scratch).step_ns, alone, 1e-6);
+    assert_within(together_ns(&f.together, all, 3), alone, 1e-6);
     /* published of the gpu reading, less than the link's 450 */
-    assert_within(plan_load_time(f.table, &local, 1, f.scratch).step_ns, GB / 418.5e9 * 1e9, 1e-6);
+    assert_within(together_ns(&f.together, &local, 1), GB / 418.5e9 * 1e9, 1e-6);
     /* of 418.5 and 378 GB/s, but the memory's peak is 500 */
-    const struct load_flow there_and_back[] = {local, {local.to, local.from, GB, 0}};
-    assert_within(plan_load_time(f.table, there_and_back, 2, f.scratch).step_ns,
-                  2 * GB / 500e9 * 1e9, 1e-6);
+    const struct asked there_and_back[] = {local, {local.to, local.from, GB, 0}};
+    assert_within(together_ns(&f.together, there_and_back, 2), 2 * GB / 500e9 * 1e9, 1e-6);
     end(&f);
 }
 
