@@ -150,7 +150,7 @@ struct limits *limits_new(const struct graph *graph, const struct sets *sets,
                           const struct values *values);
 void limits_free(struct limits *limits); /* NULL is fine */
 
-/* Returns an empty one when a place is no end of transfers, or the node has too many. */
+/* Returns one without links when a place is no end of transfers, or beyond LIMITS_PLACES_MAX. */
 const struct limits_pair *limits_pair(const struct limits *limits, place_id from, place_id to);
 
 /* Kind of the narrowest link. False when unknown. */

@@ -71,9 +71,9 @@ static void share(struct search *search, const struct fit_run *run, size_t count
     search->work += (double)(run->count * run->count * (count + 1));
 }
 
-/* True when a flow has its measured rate, or, by totals, all of its run together have. */
-static bool is_met(const struct search *search, const struct fit_run *run, const double *rate,
-                   size_t flow)
+/* A flow's rate in measured ones; by totals that of all flows together. */
+static double relative(const struct search *search, const struct fit_run *run, const double *rate,
+                       size_t flow)
 {
     double sum = 0, measured = 0;
     for (size_t i = 0; i < run->count; i++)
@@ -81,19 +81,18 @@ static bool is_met(const struct search *search, const struct fit_run *run, const
             sum += rate[i];
             measured += run->measured[i].bytes_per_s;
         }
-    return is_near(sum, measured);
+    return sum / measured;
 }
 
-/* The same for one that is slower than predicted. */
+static bool is_met(const struct search *search, const struct fit_run *run, const double *rate,
+                   size_t flow)
+{
+    return is_near(relative(search, run, rate, flow), 1);
+}
+
 static bool is_slower(const struct search *search, const struct fit_run *run, size_t flow)
 {
-    double sum = 0, measured = 0;
-    for (size_t i = 0; i < run->count; i++)
-        if (search->by_total || i == flow) {
-            sum += run->result->predicted[i];
-            measured += run->measured[i].bytes_per_s;
-        }
-    return is_above(sum, measured);
+    return is_above(relative(search, run, run->result->predicted, flow), 1);
 }
 
 static void predict(struct search *search)

@@ -565,27 +565,24 @@ static void fill_pair(const struct builder *b, place_id from, place_id to)
         }
 }
 
-/* A slot for each GPU, NUMA node and NIC, and one for all other places, as cores, which belong to
- * no part. */
+/* A slot for each GPU, NUMA node and NIC, as far as there is room; and one for all other places, as
+ * cores, which belong to no part. */
 static void find_slots(struct builder *b)
 {
     struct limits *limits = b->limits;
-    place_id other = PLACE_NONE;
-    size_t count = 0;
     for (place_id p = 0; p < (place_id)b->graph->place_count; p++) {
         bool is_end = is_kind(b->graph, p, PLACE_GPU) || is_kind(b->graph, p, PLACE_NUMA) ||
                       is_kind(b->graph, p, PLACE_NIC);
-        limits->slot[p] = is_end && count < LIMITS_PLACES_MAX ? (uint16_t)count : NONE;
-        if (is_end && count < LIMITS_PLACES_MAX)
-            b->end[count] = p;
-        count += is_end;
-        other = !is_end && other == PLACE_NONE ? p : other;
+        limits->slot[p] = NONE;
+        if (!is_end || limits->slot_count == LIMITS_PLACES_MAX)
+            continue;
+        limits->slot[p] = (uint16_t)limits->slot_count;
+        b->end[limits->slot_count++] = p;
     }
-    b->end[count < LIMITS_PLACES_MAX ? count : LIMITS_PLACES_MAX] = other;
-    limits->slot_count = count > LIMITS_PLACES_MAX ? 0 : count + (other != PLACE_NONE);
     for (size_t p = 0; p < b->graph->place_count; p++)
-        if (limits->slot_count == 0 || limits->slot[p] == NONE)
-            limits->slot[p] = limits->slot_count == 0 ? NONE : (uint16_t)count;
+        if (limits->slot[p] == NONE)
+            limits->slot[p] = (uint16_t)limits->slot_count;
+    b->end[limits->slot_count++] = 0; /* the machine */
 }
 
 static bool build(struct builder *b)
