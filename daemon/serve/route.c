@@ -67,7 +67,7 @@ static void print_option(struct print *print, const struct reply *reply,
 {
     const struct snapshot *snap = reply->snap;
     struct plan_call call;
-    plan_call_make(snap->graph, snap->values, snap->shapes, option, &call);
+    plan_call_make(snap->graph, snap->shapes, option, &call);
     print_open(print, '{');
     print_key(print, "segments");
     print_open(print, '[');

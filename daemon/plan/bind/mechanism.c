@@ -41,7 +41,7 @@ static bool set_variables(const struct bind_traffic *traffic, const struct snaps
             if (plan_bind_mechanism_is_copy(snap->graph, traffic->ours.flow[f].transfer) &&
                 (plan_bind_price_task(price, f) == t || plan_bind_price_peer(price, f) == t))
                 mine[count++] = traffic->ours.flow[f].transfer;
-        answer->task[t].variables = runtime_variables_of(snap->graph, snap->values, mine, count);
+        answer->task[t].variables = runtime_variables_of(snap->graph, mine, count, false);
     }
     bool ok = mine != NULL;
     free(mine);

@@ -9,11 +9,9 @@
 
 struct writer {
     const struct graph *graph;
-    const struct values *values;
     const char *shapes;
     struct plan_call *call;
     size_t used;
-    struct runtime_mix mix;
     unsigned kernels; /* that the gpu of this hop runs at once */
     bool has_stream;  /* the gpu of this hop has a stream already, of a hop before */
 };
@@ -93,8 +91,7 @@ static void put_hop(struct writer *writer, const struct transfer *hop)
     const char *prefix = vendor == VENDOR_AMD ? "hip" : "cuda",
                *driver = graph_place(graph, hop->driver)->name;
     bool between = is_between_gpus(graph, hop),
-         is_copy = runtime_variables_add(&writer->call->variables, &writer->mix, graph,
-                                         writer->values, hop);
+         is_copy = runtime_variables_copy(graph, &writer->call->variables, hop);
     if (vendor == VENDOR_UNKNOWN) {
         put(writer, "%s",
             hop->by == MECHANISM_COPY_ENGINE ? "a copy by the copy engine of " : "a copy kernel");
@@ -159,18 +156,21 @@ static void put_between_vendors(struct writer *writer, const struct route_option
         graph_place(writer->graph, first->to)->name);
 }
 
-void plan_call_make(const struct graph *graph, const struct values *values, const char *shapes,
+void plan_call_make(const struct graph *graph, const char *shapes,
                     const struct route_option *option, struct plan_call *ret)
 {
     struct plan_call call;
-    struct writer writer = {.graph = graph, .values = values, .shapes = shapes, .call = &call};
-    call.text[0] = '\0';
-    call.variables = (struct runtime_variables){0};
+    struct writer writer = {.graph = graph, .shapes = shapes, .call = &call};
+    const struct transfer *hop[ROUTE_PARTS_MAX * ROUTE_HOPS_MAX];
+    size_t hops = 0;
+    bool shares = false;
     for (size_t w = 0; w < option->part_count; w++)
         for (size_t i = 0; i < option->part[w].hop_count; i++) {
-            runtime_variables_mix(&writer.mix, graph, &option->part[w].hop[i]);
-            writer.mix.shares = writer.mix.shares || option->part[w].kernels[i] > 1;
+            hop[hops++] = &option->part[w].hop[i];
+            shares = shares || option->part[w].kernels[i] > 1;
         }
+    call.text[0] = '\0';
+    call.variables = runtime_variables_of(graph, hop, hops, shares);
     for (size_t w = 0; w < option->part_count; w++) {
         put(&writer, "%s", w > 0 ? "; at the same time " : "");
         for (size_t i = 0; i < option->part[w].hop_count; i++) {

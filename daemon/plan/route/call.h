@@ -15,5 +15,5 @@ struct plan_call {
 
 /* shapes: how the GPU probe found that kernels are launched best (probes/gpu/timing/launch_shapes.h
  * has the format); NULL not known. */
-void plan_call_make(const struct graph *graph, const struct values *values, const char *shapes,
+void plan_call_make(const struct graph *graph, const char *shapes,
                     const struct route_option *option, struct plan_call *ret);

@@ -112,7 +112,7 @@ static void two_h100_split_what_took_less_so(void **state)
         }
     /* A program that takes one stream for both hops would make one wait for the other's bytes. */
     struct plan_call call;
-    plan_call_make(f.graph, f.snap->values, NULL, &f.answer.option[0], &call);
+    plan_call_make(f.graph, NULL, &f.answer.option[0], &call);
     assert_non_null(strstr(call.text, "cudaMemcpyAsync on a stream of gpu1, then "
                                       "cudaMemcpyPeerAsync on another stream of gpu1; each hop "
                                       "waits for an event without time that the hop before records "

@@ -71,7 +71,7 @@ static void kernels_of_a_split_share_a_gpu(void **state)
                 best->part[1].kernels[1] == 1);
     assert_within(best->predicted.time_ns, 1024 * MIB / 180.0, 0.06); /* pieces on their way */
     struct plan_call call;
-    plan_call_make(f.graph, f.values, NULL, best, &call);
+    plan_call_make(f.graph, NULL, best, &call);
     assert_int_equal(call.variables.count, 0);
     assert_non_null(
         strstr(call.text, "a copy kernel with 1/2 of the blocks that fill the gpu on gpu0"));
@@ -135,7 +135,7 @@ static void a_kernel_that_moves_concurrent_counts_with_those_of_a_split(void **s
     assert_true(!isnan(alone_high_ns) && isnan(best->predicted.high_ns)); /* never measured */
     assert_int_equal(best->part[0].kernels[0], 3);
     struct plan_call call;
-    plan_call_make(f.graph, f.values, NULL, best, &call);
+    plan_call_make(f.graph, NULL, best, &call);
     assert_non_null(
         strstr(call.text, "a copy kernel with 1/3 of the blocks that fill the gpu on gpu0"));
     /* Four at most. */
@@ -426,7 +426,7 @@ static void kernels_on_one_gpu_share_it(void **state)
     assert_null(best->shared);
     assert_int_equal(best->part[0].kernels[0], 2);
     struct plan_call call;
-    plan_call_make(f.graph, f.values, NULL, best, &call);
+    plan_call_make(f.graph, NULL, best, &call);
     assert_non_null(strstr(call.text, "with 1/2 of the blocks that fill the gpu on gpu0"));
     request.concurrent_count = 0;
     best = first(&f, request);

@@ -228,7 +228,7 @@ static const char *variable(const struct plan_call *call, const char *name)
 static struct plan_call call_of(const struct fixture *f, size_t option, const char *shapes)
 {
     struct plan_call call;
-    plan_call_make(f->graph, f->snap->values, shapes, &f->answer.option[option], &call);
+    plan_call_make(f->graph, shapes, &f->answer.option[option], &call);
     return call;
 }
 
