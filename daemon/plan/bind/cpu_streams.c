@@ -60,9 +60,8 @@ enum berth_code cpu_streams_time(const struct snapshot *snap, const struct traff
     } while (code == BERTH_OK && n != PLACE_NONE && !isnan(ret->time.time_ns));
     ret->memories = memories;
     ret->time.source = source;
-    if (source >= SOURCE_NOMINAL || memories > 1) {
-        ret->time.low_ns = source >= SOURCE_NOMINAL ? ret->time.time_ns : NAN;
-        ret->time.high_ns = NAN;
-    }
+    if (memories > 1)
+        ret->time.low_ns = ret->time.high_ns = NAN;
+    ret->time = estimate_at_least(ret->time);
     return code;
 }

@@ -54,24 +54,18 @@ static size_t unknown_of(const struct work *work, const struct option *option)
 static void predict(const struct work *work, struct option *option)
 {
     struct bind_answer *answer = &option->answer;
-    bool has_streams = option->streams.users > 0;
-    struct estimate time = option->streams.time;
-    if (!has_streams)
-        time = has_exchange(work, option) ? option->exchange.time : estimate_of(NAN, NAN, NAN);
-    else if (has_exchange(work, option))
+    const struct cpu_streams *streams = &option->streams;
+    struct estimate time = streams->time;
+    if (has_exchange(work, option))
         time = estimate_sum(time, option->exchange.time);
-    if (has_streams && has_exchange(work, option)) /* they were not measured together */
-        time.source = estimate_worse(time.source, SOURCE_SIMILAR_PAIR);
+    else if (streams->users == 0)
+        time = estimate_of(NAN, NAN, NAN);
     if (unknown_of(work, option) > 0)
         time.source = SOURCE_LOWER_BOUND;
-    if (time.source >= SOURCE_NOMINAL)
-        time.low_ns = time.time_ns;
-    if (time.source >= SOURCE_NOMINAL || isnan(time.time_ns))
-        time.high_ns = NAN;
-    answer->predicted = time;
-    if (!isnan(time.time_ns) && option->streams.users > 1)
+    answer->predicted = estimate_at_least(time);
+    if (!isnan(time.time_ns) && streams->users > 1)
         snprintf(answer->bottleneck, sizeof answer->bottleneck, "%s:memory",
-                 graph_place(work->snap->graph, option->streams.memory)->name);
+                 graph_place(work->snap->graph, streams->memory)->name);
 }
 
 static enum berth_code price(const struct work *work, struct option *option, struct berth_err *err)
@@ -83,16 +77,15 @@ static enum berth_code price(const struct work *work, struct option *option, str
                                             evidence, &option->streams, err);
     if (code == BERTH_OK)
         code = cpu_exchange_time(&work->exchange, option->answer.task, &option->exchange, err);
+    if (code != BERTH_OK)
+        return code;
     if (path->latency != NULL)
         evidence_add(evidence, 0, path->latency);
     if (path->rate != NULL)
         evidence_add(evidence, 0, path->rate);
-    if (code == BERTH_OK)
-        code = evidence_code(evidence, err);
-    if (code == BERTH_OK)
-        evidence_few(evidence, cited, evidence->count);
+    evidence_few(evidence, cited, evidence->count);
     predict(work, option);
-    return code;
+    return evidence->no_memory ? err_set(err, BERTH_NO_MEMORY, "no memory for evidence") : BERTH_OK;
 }
 
 static enum berth_code make(const struct work *work, enum order order, int64_t each,

@@ -25,37 +25,29 @@ static bool has_core(const struct place *core, const struct cpuset *cpus)
 
 /* ---- srun ---- */
 
-/* Counts the cores of an L3, or those without one, that are not allowed. False where these are half
- * of them or more. */
-static bool has_most(const struct work *work, place_id l3, unsigned *ret_reserved)
-{
-    unsigned all = 0, mine = 0;
-    for (place_id c = graph_next(work->graph, PLACE_CORE, 0); c != PLACE_NONE;
-         c = graph_next(work->graph, PLACE_CORE, c + 1)) {
-        if (locality_above(work->graph, c, PLACE_LLC) != l3)
-            continue;
-        all++;
-        mine += has_core(graph_place(work->graph, c), &work->allowed->cpus);
-    }
-    *ret_reserved = all - mine;
-    return mine == all || 2 * mine > all;
-}
-
-/* Sites keep the same few cores of each L3 for the system; a job that has all others has the node.
- */
+/* Sites keep the same few cores of each L3, less than half, for the system; a job that has all
+ * others and every GPU has the node. */
 static bool has_whole_node(const struct work *work)
 {
-    unsigned reserved, of_all = 0;
-    bool whole = has_most(work, PLACE_NONE, &of_all);
-    for (place_id g = graph_next(work->graph, PLACE_GPU, 0); g != PLACE_NONE;
-         g = graph_next(work->graph, PLACE_GPU, g + 1))
-        whole = whole && (allowed_has_gpu(work->allowed, g) || gpu_is_cut(work->graph, g));
-    for (place_id l3 = graph_next(work->graph, PLACE_LLC, 0); whole && l3 != PLACE_NONE;
-         l3 = graph_next(work->graph, PLACE_LLC, l3 + 1)) {
-        whole =
-            has_most(work, l3, &reserved) && (reserved == 0 || of_all == 0 || reserved == of_all);
-        of_all = reserved > 0 ? reserved : of_all;
-    }
+    const struct graph *graph = work->graph;
+    unsigned of_all = 0;
+    bool whole = true;
+    for (place_id g = graph_next(graph, PLACE_GPU, 0); g != PLACE_NONE;
+         g = graph_next(graph, PLACE_GPU, g + 1))
+        whole = whole && (allowed_has_gpu(work->allowed, g) || gpu_is_cut(graph, g));
+    place_id l3 = PLACE_NONE; /* first cores without one */
+    do {
+        unsigned all = 0, mine = 0;
+        for (place_id c = graph_next(graph, PLACE_CORE, 0); c != PLACE_NONE;
+             c = graph_next(graph, PLACE_CORE, c + 1)) {
+            bool is_here = locality_above(graph, c, PLACE_LLC) == l3;
+            all += is_here;
+            mine += is_here && has_core(graph_place(graph, c), &work->allowed->cpus);
+        }
+        whole = whole && (mine == all || (2 * mine > all && (of_all == 0 || of_all == all - mine)));
+        of_all = mine < all ? all - mine : of_all;
+        l3 = graph_next(graph, PLACE_LLC, l3 + 1);
+    } while (l3 != PLACE_NONE);
     return whole;
 }
 
@@ -200,21 +192,21 @@ static bool is_slingshot_of(const struct graph *graph, place_id nic, place_id nu
     return fabric != NULL && strcmp(fabric, "slingshot") == 0 && locality_numa(graph, nic) == numa;
 }
 
-/* Whether a task's nics are the Slingshot ports of the NUMA node with all its cpus, if any. */
+/* Whether a task's nics are the Slingshot ports of the NUMA node with all its cpus and its memory,
+ * if any. */
 static bool has_nics_of_numa(const struct work *work, const struct bind_task *task)
 {
     const struct graph *graph = work->graph;
+    const struct cpuset *home =
+        task->memory != PLACE_NONE ? graph_place(graph, task->memory)->cpus : NULL;
     size_t there = 0, own = 0;
-    place_id home = graph_next(graph, PLACE_NUMA, 0);
-    while (home != PLACE_NONE && (graph_place(graph, home)->cpus == NULL ||
-                                  !cpuset_contains(graph_place(graph, home)->cpus, &task->cpus)))
-        home = graph_next(graph, PLACE_NUMA, home + 1);
-    for (place_id n = graph_next(graph, PLACE_NIC, 0); home != PLACE_NONE && n != PLACE_NONE;
+    for (place_id n = graph_next(graph, PLACE_NIC, 0); n != PLACE_NONE;
          n = graph_next(graph, PLACE_NIC, n + 1))
-        there += is_slingshot_of(graph, n, home);
-    for (size_t i = 0; there > 0 && i < task->nic_count; i++)
-        own += is_slingshot_of(graph, work->answer->nic[task->nics + i], home);
-    return there > 0 && own == there && own == task->nic_count;
+        there += is_slingshot_of(graph, n, task->memory);
+    for (size_t i = 0; i < task->nic_count; i++)
+        own += is_slingshot_of(graph, work->answer->nic[task->nics + i], task->memory);
+    return home != NULL && cpuset_contains(home, &task->cpus) && there > 0 && own == there &&
+           own == task->nic_count;
 }
 
 static void put_cray_mpich(struct work *work)
