@@ -6,6 +6,7 @@
 #include "cost/memrate.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cost/matrix.h"
@@ -188,24 +189,20 @@ struct memrate memrate_of_gpu(const struct memrate_access *access, enum memrate_
  * a measurement. */
 struct memrate memrate_first_touch(const struct memrate_access *access, enum memrate_what what)
 {
-    static const char *const axes[2][2][2] = {
-        {{"kind=system;operation=read", "kind=system;operation=read;xnack=on"},
-         {"kind=migrating;operation=read", "kind=migrating;operation=read;xnack=on"}},
-        {{"kind=system;operation=write", "kind=system;operation=write;xnack=on"},
-         {"kind=migrating;operation=write", "kind=migrating;operation=write;xnack=on"}}};
     const struct memkind_place *place = &access->place;
     bool is_write = what == MEMRATE_WRITE,
          is_system = place->kind == MEMKIND_SYSTEM && place->owner == PLACE_NONE;
     place_id gpu = place->migrates ? place->gpu : access->user->gpu,
              nearest = locality_numa(access->snap->graph, gpu);
     const place_id at[] = {is_system ? place->memory : nearest, nearest};
-    for (size_t i = 0; i < 2 && (is_system || place->migrates); i++) {
-        const struct value *v =
-            at[i] == PLACE_NONE
-                ? NULL
-                : values_find(access->snap->values, METRIC_HOST_GPU_KERNEL, is_write ? gpu : at[i],
-                              is_write ? at[i] : gpu,
-                              axes[is_write][place->kind == MEMKIND_MANAGED][access->xnack]);
+    char axes[64];
+    if (!is_system && !place->migrates)
+        return MEMRATE_UNKNOWN;
+    snprintf(axes, sizeof axes, "kind=%s;operation=%s%s", is_system ? "system" : "migrating",
+             is_write ? "write" : "read", access->xnack ? ";xnack=on" : "");
+    for (size_t i = 0; i < 2 && at[i] != PLACE_NONE; i++) {
+        const struct value *v = values_find(access->snap->values, METRIC_HOST_GPU_KERNEL,
+                                            is_write ? gpu : at[i], is_write ? at[i] : gpu, axes);
         if (v == NULL || !(v->value > 0))
             continue;
         struct memrate touch = memrate_of(v);

@@ -98,7 +98,7 @@ static bool is_coherent(const struct graph *graph, place_id gpu)
     return found;
 }
 
-static struct memuser_reached reach_of_system(const struct snapshot *snap, place_id gpu)
+static enum memuser_reach reach_of_system(const struct snapshot *snap, place_id gpu)
 {
     static const struct shown plain[] = {{METRIC_MEMORY_BANDWIDTH, ""},
                                          {METRIC_HOST_GPU_KERNEL, "kind=system;operation=read"},
@@ -108,29 +108,23 @@ static struct memuser_reached reach_of_system(const struct snapshot *snap, place
                                   {0}};
     enum memuser_reach reach = look_at_host(snap, gpu, plain);
     if (reach != MEMUSER_REACHED && look_at_host(snap, gpu, xnack) == MEMUSER_REACHED)
-        return (struct memuser_reached){MEMUSER_REACHED, .xnack = true};
-    if (reach == MEMUSER_UNKNOWN && is_coherent(snap->graph, gpu))
-        reach = MEMUSER_REACHED;
-    return (struct memuser_reached){reach, false};
+        return MEMUSER_BY_XNACK;
+    return reach == MEMUSER_UNKNOWN && is_coherent(snap->graph, gpu) ? MEMUSER_REACHED : reach;
 }
 
 /* Managed memory moves to the cores that touch it, or is touched from afar: they always reach it.
  */
-struct memuser_reached memuser_reaches(const struct memuser *user, const struct snapshot *snap,
-                                       const struct memkind_place *place)
+enum memuser_reach memuser_reaches(const struct memuser *user, const struct snapshot *snap,
+                                   const struct memkind_place *place)
 {
     static const struct shown peer = {METRIC_GPU_GPU_KERNEL, "operation=read"};
-    struct memuser_reached found = {MEMUSER_REACHED, false};
     bool is_device = place->kind == MEMKIND_DEVICE;
     if (user->gpu == PLACE_NONE)
-        found.reach = is_device && place->apu == PLACE_NONE ? MEMUSER_UNREACHED : MEMUSER_REACHED;
-    else if (place->kind == MEMKIND_SYSTEM)
-        found = user->system;
-    else if (place->kind == MEMKIND_MANAGED)
-        found = user->managed;
-    else if (is_device && place->gpu != user->gpu)
-        found.reach = look(snap, &peer, user->gpu, place->gpu);
-    return found;
+        return is_device && place->apu == PLACE_NONE ? MEMUSER_UNREACHED : MEMUSER_REACHED;
+    return place->kind == MEMKIND_SYSTEM          ? user->system
+           : place->kind == MEMKIND_MANAGED       ? user->managed
+           : is_device && place->gpu != user->gpu ? look(snap, &peer, user->gpu, place->gpu)
+                                                  : MEMUSER_REACHED;
 }
 
 /* ---- kernels ---- */
@@ -163,7 +157,7 @@ struct memuser memuser_of_gpu(const struct snapshot *snap, place_id gpu)
     struct memuser user = {.gpu = gpu};
     user.own = memkind_place(snap->graph, common != PLACE_NONE ? common : gpu, MEMKIND_DEVICE, gpu);
     user.system = reach_of_system(snap, gpu);
-    user.managed.reach = look_at_host(snap, gpu, managed);
+    user.managed = look_at_host(snap, gpu, managed);
     user.in_own.ns = own != NULL ? own->fit.piece[0].t0_ns : 0;
     user.in_host = or_later(snap, METRIC_HOST_GPU_KERNEL, gpu, user.in_own);
     user.in_peer = or_later(snap, METRIC_GPU_GPU_KERNEL, gpu, user.in_own);

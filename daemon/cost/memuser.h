@@ -12,12 +12,8 @@
 #include "cost/memkind.h"
 #include "node/snapshot.h"
 
-enum memuser_reach { MEMUSER_REACHED, MEMUSER_UNREACHED, MEMUSER_UNKNOWN };
-
-struct memuser_reached {
-    enum memuser_reach reach;
-    bool xnack; /* only with HSA_XNACK=1 in the environment */
-};
+/* By XNACK: only with HSA_XNACK=1 in the environment. */
+enum memuser_reach { MEMUSER_REACHED, MEMUSER_BY_XNACK, MEMUSER_UNREACHED, MEMUSER_UNKNOWN };
 
 /* Start-up of a kernel; 0 unknown. */
 struct memuser_start {
@@ -32,8 +28,8 @@ struct memuser {
     uint16_t *inside; /* owned: by place id, how many of the cores it has */
     uint16_t *of;     /* behind inside: how many cores it has in all */
     /* of a GPU: */
-    struct memuser_reached system, managed; /* of the host */
-    struct memkind_place own;               /* its own device memory */
+    enum memuser_reach system, managed; /* of the host */
+    struct memkind_place own;           /* its own device memory */
     /* in its own memory, the host's next to it, another GPU's, other memory of the host */
     struct memuser_start in_own, in_host, in_peer, in_far;
 };
@@ -44,5 +40,5 @@ enum berth_code memuser_of_cores(const struct graph *graph, const struct cpuset 
 struct memuser memuser_of_gpu(const struct snapshot *snap, place_id gpu);
 void memuser_done(struct memuser *user);
 
-struct memuser_reached memuser_reaches(const struct memuser *user, const struct snapshot *snap,
-                                       const struct memkind_place *place);
+enum memuser_reach memuser_reaches(const struct memuser *user, const struct snapshot *snap,
+                                   const struct memkind_place *place);

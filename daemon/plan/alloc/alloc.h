@@ -57,7 +57,6 @@ struct alloc_option {
     struct estimate order;       /* decides the order, also without a prediction */
     /* locality_distance from the heaviest user, -1 for that gpu's own; NAN when it is anywhere */
     double distance;
-    bool is_nearest;       /* no option is nearer */
     int64_t free_bytes;    /* -1 unknown; of a gpu at most, as its driver reported it */
     int64_t free_at_s;     /* when that was; -1 unknown */
     bool is_short;         /* a NUMA node has less free than the buffer now */

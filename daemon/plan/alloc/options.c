@@ -69,13 +69,13 @@ static bool is_reached(struct alloc_work *work, struct alloc_option *option)
     for (size_t i = 0; i < work->user_count; i++) {
         const struct memuser *user = &work->user[i].who;
         const char *name = user->gpu != PLACE_NONE ? plan_alloc_name(work, user->gpu) : "cores";
-        struct memuser_reached found = memuser_reaches(user, work->snap, &option->place);
-        option->xnack |= found.xnack;
-        if (found.reach == MEMUSER_UNREACHED) {
+        enum memuser_reach reach = memuser_reaches(user, work->snap, &option->place);
+        option->xnack |= reach == MEMUSER_BY_XNACK;
+        if (reach == MEMUSER_UNREACHED) {
             reasons_add(warnings, REASON_UNREACHED, SUBJECTS(kind, name), NO_NUMBERS);
             return false;
         }
-        if (found.reach == MEMUSER_UNKNOWN && option->place.kind == MEMKIND_SYSTEM) {
+        if (reach == MEMUSER_UNKNOWN && option->place.kind == MEMKIND_SYSTEM) {
             reasons_add(warnings, REASON_REACH_UNKNOWN, SUBJECTS(kind, name), NO_NUMBERS);
             option->is_unsure = true;
         }

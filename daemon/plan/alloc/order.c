@@ -6,13 +6,13 @@
 #include "plan/alloc/work.h"
 
 /* Returns how doubtful the time is: 0 not, 1 nominal and not the nearest, 2 a bound, 3 unknown. */
-static int rank_of(const struct alloc_option *option)
+static int rank_of(const struct alloc_work *work, const struct alloc_option *option)
 {
     if (isnan(option->order.time_ns))
         return 3;
     if (option->order.source == SOURCE_LOWER_BOUND)
         return 2;
-    return option->order.source == SOURCE_NOMINAL && !option->is_nearest;
+    return option->order.source == SOURCE_NOMINAL && !(option->distance <= work->nearest);
 }
 
 /* Memory that is there at once comes before memory by a driver, and that before memory that moves.
@@ -28,10 +28,11 @@ static int plainness(const struct alloc_work *work, const struct alloc_option *o
 }
 
 /* Compares room and evidence: more than 0 when b comes first. */
-static int compare_evidence(const struct alloc_option *a, const struct alloc_option *b)
+static int compare_evidence(const struct alloc_work *work, const struct alloc_option *a,
+                            const struct alloc_option *b)
 {
     int room = a->is_short - b->is_short;
-    return room != 0 ? room : rank_of(a) - rank_of(b);
+    return room != 0 ? room : rank_of(work, a) - rank_of(work, b);
 }
 
 static double compare_same(const struct alloc_work *work, const struct alloc_option *a,
@@ -51,13 +52,13 @@ static size_t next_of(const struct alloc_work *work, size_t first)
 {
     const struct alloc_option *option = work->answer.option, *fastest = &option[first];
     for (size_t i = first + 1; i < work->answer.count; i++) {
-        int order = compare_evidence(&option[i], fastest);
+        int order = compare_evidence(work, &option[i], fastest);
         if (order < 0 || (order == 0 && option[i].order.time_ns < fastest->order.time_ns))
             fastest = &option[i];
     }
     const struct alloc_option *best = fastest;
     for (size_t i = first; i < work->answer.count; i++)
-        if (compare_evidence(&option[i], fastest) == 0 &&
+        if (compare_evidence(work, &option[i], fastest) == 0 &&
             !(option[i].order.time_ns > (1 + POLICY_SAME) * fastest->order.time_ns) &&
             compare_same(work, &option[i], best) < 0)
             best = &option[i];
@@ -67,11 +68,9 @@ static size_t next_of(const struct alloc_work *work, size_t first)
 void plan_alloc_order(struct alloc_work *work)
 {
     struct alloc_option *option = work->answer.option;
-    double nearest = INFINITY;
+    work->nearest = INFINITY;
     for (size_t i = 0; i < work->answer.count; i++)
-        nearest = fmin(nearest, option[i].distance);
-    for (size_t i = 0; i < work->answer.count; i++)
-        option[i].is_nearest = option[i].distance <= nearest;
+        work->nearest = fmin(work->nearest, option[i].distance);
     for (size_t i = 0; i < work->answer.count; i++) {
         size_t best = next_of(work, i);
         struct alloc_option first = option[best];

@@ -22,6 +22,7 @@ struct alloc_work {
     place_id allocator;
     /* the NUMA node or gpu that uses the buffer most, the first of equals; PLACE_NONE none */
     place_id heaviest;
+    double nearest; /* the least distance of an option */
     struct alloc_answer answer;
 };
 
