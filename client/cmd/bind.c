@@ -85,7 +85,6 @@ static void put_nics(struct ui *ui, const json_t *reply, const json_t *task)
     }
     ui_put(ui, "\n");
     put_comments(ui, reply, "nic-no-port");
-    put_comments(ui, reply, "nic-which-port");
     if (cray != NULL) {
         ui_put(ui, "# for all ranks of a job with Cray MPICH: ");
         ui_text(ui, cray);

@@ -6,8 +6,11 @@
  * Public headers: bind.h launcher_options.h nics.h traffic_request.h visible.h
  * Shown by: tests/unit/plan/bind, `berth bind`
  *
- * Bind: gpus, cores, memory and nics for the tasks of a job, so that one step of what they move
- * takes least time; by locality where nothing says what they move. docs/ADVICE.md has the rules.
+ * Bind: the GPUs, cores, memory and NICs with which an iteration takes least time; by locality
+ * where nothing says what tasks move. First GPUs by their traffic (traffic.h), then cores and
+ * memory by one allocator over groups of cores (core_allocator.h), then NICs. Tasks without GPUs
+ * are the same allocator, priced by their streams and then their exchange (cpu_tasks.h).
+ * docs/ADVICE.md has the rules.
  *
  * Pure; any thread.
  */
@@ -27,26 +30,26 @@
 struct bind_request {
     int64_t tasks;
     int64_t gpus_per_task; /* -1: 1 where any gpu is allowed, else 0 */
-    /* 0: an even share of the cores next to its gpus, or of all; fewer where tasks without gpus
-     * that exchange bytes so share an L3 and the step takes less */
+    /* 0: as many as each task finds next to its GPUs, or an even share of all; fewer with which
+     * tasks without GPUs that exchange bytes share an L3, where an iteration takes less */
     int64_t cores_per_task;
     int64_t threads_per_core; /* 0: all that are allowed */
-    /* how many may share one where there are fewer gpus than tasks; 0: 1. More only with one gpu
-     * a task */
+    /* tasks that may share a GPU where there are fewer GPUs than tasks; 0: 1. More only with one
+     * GPU a task */
     int64_t tasks_per_gpu;
     bool in_rank_order;            /* gpus ascend from task to task */
-    const struct traffic *traffic; /* of one step; NULL or empty: nothing says */
+    const struct traffic *traffic; /* of one iteration; NULL or empty: unknown */
     enum copy_by by;               /* how peers copy */
     const struct allowed *allowed;
 };
 
 struct bind_task {
-    /* in the answer's pool; as many as the answer's gpus_per_task, ascending */
+    /* in the answer's pool; gpus_per_task of them, ascending */
     const place_id *gpus;
     struct cpuset cpus;
     place_id memory;                    /* PLACE_NONE: no memory of the node is allowed */
     size_t nics, nic_count;             /* a range of the answer's nic pool */
-    struct runtime_variables variables; /* with which its runtime copies as is priced */
+    struct runtime_variables variables; /* its runtime's, for copies as they are priced */
 };
 
 struct bind_answer {
@@ -56,15 +59,15 @@ struct bind_answer {
     place_id *gpu; /* owned pool: gpus_per_task for each task */
     place_id *nic; /* owned pool */
     size_t nic_count;
-    /* of a step: so, and with the gpus in order; NAN: nothing known predicts it */
+    /* of an iteration, and of one with GPUs in order; NAN: nothing known predicts it */
     struct estimate predicted, baseline;
-    /* "" nothing is shared */
+    /* the limit that slows the last transfer; "" none */
     char bottleneck[LIMIT_NAME_SIZE], baseline_bottleneck[LIMIT_NAME_SIZE];
     bool is_proven; /* nothing is predicted to take less, or there was nothing to choose */
-    /* how much more than a time that no choice is below, as a fraction of that; NAN unknown */
+    /* the time above a lower bound of all choices, as a fraction of that; NAN unknown */
     double gap;
     struct evidence evidence;
-    struct reasons reasons; /* sentences: what decided */
+    struct reasons reasons; /* that decided */
     struct reasons warnings;
 };
 

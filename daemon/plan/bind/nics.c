@@ -83,8 +83,6 @@ static bool is_active(const struct place *nic)
     return state != NULL && strcmp(state, "active") == 0;
 }
 
-static bool has_one_port(const struct place *nic) { return place_detail(nic, "ports") == NULL; }
-
 enum berth_code nics_ucx(const struct graph *graph, const place_id *nic, size_t count,
                          struct reasons *warnings, char **ret, struct berth_err *err)
 {
@@ -95,16 +93,13 @@ enum berth_code nics_ucx(const struct graph *graph, const place_id *nic, size_t 
     for (size_t i = 0; i < count; i++) {
         const struct place *place = graph_place(graph, nic[i]);
         const char *name = device_of(place);
-        if (name != NULL && is_active(place) && has_one_port(place))
+        if (name != NULL && is_active(place) && place_detail(place, "ports") == NULL)
             used += (size_t)sprintf(text + used, "%s%s:1", used > 0 ? "," : "", name);
     }
-    for (size_t i = 0; used == 0 && i < count; i++) {
-        const struct place *place = graph_place(graph, nic[i]);
-        if (device_of(place) != NULL)
-            reasons_add_about(warnings,
-                              has_one_port(place) ? REASON_NIC_NO_PORT : REASON_NIC_WHICH_PORT,
-                              place->name, NO_NUMBERS);
-    }
+    for (size_t i = 0; used == 0 && i < count; i++)
+        if (device_of(graph_place(graph, nic[i])) != NULL)
+            reasons_add_about(warnings, REASON_NIC_NO_PORT, graph_place(graph, nic[i])->name,
+                              NO_NUMBERS);
     if (used == 0) {
         free(text);
         text = NULL;

@@ -74,7 +74,7 @@ static void devices_are_named_that_are_surely_right(void **state)
          {"mlx4_0:1", NULL},
          "=mlx4_0,mlx4_1",
          NULL,
-         REASON_NIC_WHICH_PORT},
+         REASON_NIC_NO_PORT},
         /* RoCE by its name; a node with a fabric leaves Ethernet aside */
         {{{"ethernet", "mlx5_0", "active", NULL},
           {"ethernet", NULL, NULL, NULL},
