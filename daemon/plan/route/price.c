@@ -287,17 +287,12 @@ static double time_at(struct price *price, enum iteration_end end)
 
 double price_time_ns(struct price *price, double bytes)
 {
-    bool is_alone = price->is_alone;
     double rate = 0;
     for (size_t p = 0; p < price->count; p++)
         rate += price->pipe[p].rate;
     for (size_t p = 0; p < price->count; p++)
         price->bytes[p] = bytes * price->pipe[p].rate / rate;
-    price->is_alone = true;
     share_out(price, bytes);
-    price->is_alone = is_alone;
-    if (!is_alone)
-        share_out(price, bytes);
     return time_at(price, ITERATION_EXPECTED);
 }
 
