@@ -46,8 +46,8 @@ bool endpoints_share_memory(const struct graph *graph, place_id a, place_id b)
            graph_place(graph, gpu)->kind == PLACE_GPU && gpu_apu_at(graph, numa) == gpu;
 }
 
-/* Of the links of a place to b, or to any switch where b is none: how many there are, when all are
- * down; else 0. */
+/* Returns the number of links of a place to b, or to any switch where b is none, when all are down;
+ * else 0. ret_other: the other end of the first. */
 static size_t all_down(const struct graph *graph, place_id a, place_id b, place_id *ret_other)
 {
     size_t down = 0;
@@ -71,30 +71,31 @@ bool endpoints_is_off_switches(const struct graph *graph, place_id gpu)
            all_down(graph, gpu, PLACE_NONE, &other) > 0;
 }
 
-size_t endpoints_down_between(const struct graph *graph, place_id a, place_id b,
-                              char ret_text[2][ENDPOINTS_DOWN_SIZE])
+static bool warn_down(const struct graph *graph, place_id a, place_id b, struct reasons *warnings)
 {
-    place_id end[] = {a < b ? a : b, a < b ? b : a}, other = PLACE_NONE;
+    place_id other = PLACE_NONE;
+    size_t count = all_down(graph, a, b, &other);
+    char text[96];
+    const char *subject = text, *name = graph_place(graph, a)->name;
+    if (count > 1 && b == PLACE_NONE)
+        snprintf(text, sizeof text, "all %zu links of %.24s to switches are down", count, name);
+    else if (count > 0)
+        snprintf(text, sizeof text, "the link between %.24s and %.24s is down", name,
+                 graph_place(graph, other)->name);
+    if (count > 0)
+        reasons_add(warnings, REASON_LINK_DOWN, SUBJECTS(subject), NO_NUMBERS);
+    return count > 0;
+}
+
+void endpoints_warn_down(const struct graph *graph, place_id a, place_id b,
+                         struct reasons *warnings)
+{
+    place_id end[] = {a < b ? a : b, a < b ? b : a};
     bool peers =
         graph_place(graph, a)->kind == PLACE_GPU && graph_place(graph, b)->kind == PLACE_GPU;
-    size_t told = 0;
-    if (all_down(graph, end[0], end[1], &other) > 0) { /* however many make it up */
-        snprintf(ret_text[0], ENDPOINTS_DOWN_SIZE, "the link between %.32s and %.32s is down",
-                 graph_place(graph, end[0])->name, graph_place(graph, other)->name);
-        return 1;
-    }
-    for (size_t i = 0; i < 2 && peers; i++) {
-        const char *name = graph_place(graph, end[i])->name;
-        size_t count = all_down(graph, end[i], PLACE_NONE, &other);
-        if (count == 1)
-            snprintf(ret_text[told++], ENDPOINTS_DOWN_SIZE,
-                     "the link between %.32s and %.32s is down", name,
-                     graph_place(graph, other)->name);
-        else if (count > 1)
-            snprintf(ret_text[told++], ENDPOINTS_DOWN_SIZE,
-                     "all %zu links of %.32s to switches are down", count, name);
-    }
-    return told;
+    bool is_down = warn_down(graph, end[0], end[1], warnings);
+    for (size_t i = 0; i < 2 && peers && !is_down; i++)
+        warn_down(graph, end[i], PLACE_NONE, warnings);
 }
 
 bool endpoints_vendors_differ(const struct graph *graph, place_id a, place_id b)
@@ -135,46 +136,23 @@ static enum berth_code refuse(const struct snapshot *snap, const struct allowed 
     return err_set(err, code, "%s %s: %s", place->name, why, others);
 }
 
-enum berth_code endpoints_check_room(const struct graph *graph, place_id end, int64_t bytes,
-                                     struct berth_err *err)
-{
-    const struct place *place = graph_place(graph, end);
-    char asked[QUANTITY_SIZE], has[QUANTITY_SIZE];
-    if (place->capacity_bytes < 0 || bytes <= place->capacity_bytes)
-        return BERTH_OK;
-    quantity_sizes((double)bytes, (double)place->capacity_bytes, asked, has);
-    return err_not_enough(err, "bytes", bytes, place->capacity_bytes,
-                          "%s do not fit in the memory of %s, which has %s", asked, place->name,
-                          has);
-}
-
-enum berth_code endpoints_check_answers(const struct snapshot *snap, const struct allowed *allowed,
-                                        place_id end, struct berth_err *err)
+enum berth_code endpoints_check_end(const struct snapshot *snap, const struct allowed *allowed,
+                                    place_id end, struct berth_err *err)
 {
     const struct place *place = graph_place(snap->graph, end);
     bool is_gpu = place->kind == PLACE_GPU;
+    char why[120];
     if (is_gpu && endpoints_is_lost(snap, end))
         return refuse(snap, allowed, place, BERTH_UNAVAILABLE,
                       "is lost: it must be reset, or the node started again; there are", err);
     if (is_gpu && gpu_is_cut(snap->graph, end)) {
-        char why[120];
         snprintf(why, sizeof why, "%s; there are", endpoints_cut_text(snap->graph, end));
         return refuse(snap, allowed, place, BERTH_UNAVAILABLE, why, err);
     }
-    return BERTH_OK;
-}
-
-enum berth_code endpoints_check_allowed(const struct snapshot *snap, const struct allowed *allowed,
-                                        place_id end, struct berth_err *err)
-{
-    const struct place *place = graph_place(snap->graph, end);
-    bool is_gpu = place->kind == PLACE_GPU;
     if (is_gpu ? allowed_has_gpu(allowed, end) : allowed_has_memory(allowed, end))
         return BERTH_OK;
-    return refuse(snap, allowed, place, BERTH_NOTHING_ALLOWED,
-                  is_gpu ? "is not among the gpus that are allowed"
-                         : "is not among the memories that are allowed",
-                  err);
+    snprintf(why, sizeof why, "is not among the %s that are allowed", is_gpu ? "gpus" : "memories");
+    return refuse(snap, allowed, place, BERTH_NOTHING_ALLOWED, why, err);
 }
 
 static enum berth_code check_end(const struct snapshot *snap, const struct allowed *allowed,
@@ -182,12 +160,16 @@ static enum berth_code check_end(const struct snapshot *snap, const struct allow
                                  struct berth_err *err)
 {
     const struct place *place = graph_place(snap->graph, end);
+    char asked[QUANTITY_SIZE], has[QUANTITY_SIZE];
     if (place->kind != PLACE_NUMA && place->kind != PLACE_GPU)
         return err_invalid(err, name, "%s is no memory: a gpu or a NUMA node is", place->name);
-    enum berth_code code = endpoints_check_answers(snap, allowed, end, err);
-    if (code == BERTH_OK)
-        code = endpoints_check_allowed(snap, allowed, end, err);
-    return code == BERTH_OK ? endpoints_check_room(snap->graph, end, bytes, err) : code;
+    enum berth_code code = endpoints_check_end(snap, allowed, end, err);
+    if (code != BERTH_OK || place->capacity_bytes < 0 || bytes <= place->capacity_bytes)
+        return code;
+    quantity_sizes((double)bytes, (double)place->capacity_bytes, asked, has);
+    return err_not_enough(err, "bytes", bytes, place->capacity_bytes,
+                          "%s do not fit in the memory of %s, which has %s", asked, place->name,
+                          has);
 }
 
 enum berth_code endpoints_check(const struct snapshot *snap, const struct allowed *allowed,

@@ -36,14 +36,8 @@ static void warn_of_links(struct alloc_work *work)
     for (size_t u = 0; u < work->user_count; u++)
         for (size_t i = 0; i < work->answer.count; i++) {
             place_id by = work->user[u].who.gpu, of = work->answer.option[i].place.owner;
-            char text[2][ENDPOINTS_DOWN_SIZE];
-            size_t count = by != PLACE_NONE && of != PLACE_NONE && of != by
-                               ? endpoints_down_between(graph, by, of, text)
-                               : 0;
-            for (size_t k = 0; k < count; k++) {
-                const char *down = text[k];
-                reasons_add(&work->answer.warnings, REASON_LINK_DOWN, SUBJECTS(down), NO_NUMBERS);
-            }
+            if (by != PLACE_NONE && of != PLACE_NONE && of != by)
+                endpoints_warn_down(graph, by, of, &work->answer.warnings);
         }
 }
 

@@ -19,10 +19,7 @@ static enum berth_code gpu_init(const struct alloc_work *work, const struct allo
     if (access->cores > 0)
         return err_invalid(err, "accesses", "%s is a gpu: cores are a processor's",
                            plan_alloc_name(work, access->by));
-    enum berth_code code =
-        endpoints_check_answers(work->snap, work->request->allowed, access->by, err);
-    if (code == BERTH_OK)
-        code = endpoints_check_allowed(work->snap, work->request->allowed, access->by, err);
+    enum berth_code code = endpoints_check_end(work->snap, work->request->allowed, access->by, err);
     if (code == BERTH_OK)
         user->who = memuser_of_gpu(work->snap, access->by);
     return code;

@@ -191,15 +191,9 @@ static void warn_of_unknown(const struct explained *explained)
     struct reasons *warnings = &explained->answer->warnings;
     struct bind_ends one = ours->one;
     for (size_t f = 0; f < price->flow_count; f++) {
-        char down[2][ENDPOINTS_DOWN_SIZE];
         const struct transfer *transfer = ours->flow[f].transfer;
-        size_t links = transfer != NULL ? endpoints_down_between(explained->graph, transfer->from,
-                                                                 transfer->to, down)
-                                        : 0;
-        for (size_t i = 0; i < links; i++) {
-            const char *text = down[i];
-            reasons_add(warnings, REASON_LINK_DOWN, SUBJECTS(text), NO_NUMBERS);
-        }
+        if (transfer != NULL)
+            endpoints_warn_down(explained->graph, transfer->from, transfer->to, warnings);
     }
     if (ours->unpriced == 0)
         return;

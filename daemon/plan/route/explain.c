@@ -81,12 +81,7 @@ static void warn_of_hop(const struct route_work *work, const struct route_option
                     SUBJECTS(hop->from < hop->to ? from : to, hop->from < hop->to ? to : from,
                              by_name(hop->by)),
                     NUMBERS(hop->slowdown));
-    char down[2][ENDPOINTS_DOWN_SIZE];
-    size_t count = endpoints_down_between(work->graph, hop->from, hop->to, down);
-    for (size_t k = 0; k < count; k++) {
-        const char *text = down[k];
-        reasons_add(warnings, REASON_LINK_DOWN, SUBJECTS(text), NO_NUMBERS);
-    }
+    endpoints_warn_down(work->graph, hop->from, hop->to, warnings);
 }
 
 /* Several parts in the host's memory: the probe used one place of it. On two H100 two ports got 105

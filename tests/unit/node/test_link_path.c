@@ -34,6 +34,21 @@ static void assert_way(const struct graph *graph, const struct link_paths *paths
         fail_msg("%s to %s: %s, %g GB/s", from, to, name, path.bytes_per_s / 1e9);
 }
 
+/* The warnings of links that are down between two places: none, one or two. */
+static void assert_down(const struct graph *graph, place_id a, place_id b, const char *first,
+                        const char *second)
+{
+    struct reasons *warnings = calloc(1, sizeof *warnings);
+    assert_non_null(warnings);
+    endpoints_warn_down(graph, a, b, warnings);
+    assert_int_equal(warnings->count, (first != NULL) + (second != NULL));
+    if (first != NULL)
+        assert_string_equal(warnings->item[0].subject[0], first);
+    if (second != NULL)
+        assert_string_equal(warnings->item[1].subject[0], second);
+    free(warnings);
+}
+
 static void gpus_are_reached_by_the_widest_way(void **state)
 {
     (void)state;
@@ -72,12 +87,9 @@ static void links_that_are_down_or_lead_through_the_host_are_the_last_choice(voi
     assert_non_null(paths);
     assert_way(graph, paths, "gpu0", "gpu1", 50, false, "gpu0 gpu1"); /* not over the wider host */
     assert_way(graph, paths, "gpu1", "gpu2", 60, false, "gpu1 numa0 gpu2");
-    char down[2][ENDPOINTS_DOWN_SIZE], back[2][ENDPOINTS_DOWN_SIZE];
-    assert_int_equal(endpoints_down_between(graph, gpu[0], gpu[1], down), 0);
-    assert_int_equal(endpoints_down_between(graph, gpu[2], gpu[1], down), 1);
-    assert_int_equal(endpoints_down_between(graph, gpu[1], gpu[2], back), 1);
-    assert_string_equal(down[0], "the link between gpu1 and gpu2 is down");
-    assert_string_equal(back[0], down[0]);
+    assert_down(graph, gpu[0], gpu[1], NULL, NULL);
+    assert_down(graph, gpu[2], gpu[1], "the link between gpu1 and gpu2 is down", NULL);
+    assert_down(graph, gpu[1], gpu[2], "the link between gpu1 and gpu2 is down", NULL);
     assert_way(graph, paths, "gpu2", "numa0", 60, false, "gpu2 numa0");
     struct link_path path;
     assert_false(link_path_find(paths, gpu[0], gpu[0], &path));
@@ -91,7 +103,6 @@ static void a_gpus_links_to_switches_that_are_down_are_named(void **state)
     (void)state;
     struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 2, 1, 1});
     place_id numa = nodes_place(graph, PLACE_NUMA, 0), gpu[3], nvswitch[2];
-    char down[2][ENDPOINTS_DOWN_SIZE];
     for (int g = 0; g < 3; g++)
         gpu[g] = nodes_add(graph, PLACE_GPU, g, numa, numa, NULL);
     for (int s = 0; s < 2; s++)
@@ -101,14 +112,12 @@ static void a_gpus_links_to_switches_that_are_down_are_named(void **state)
     for (int s = 0; s < 2; s++)
         nodes_join(graph, gpu[2], nvswitch[s], LINK_NVLINK, 450 * 1e9)->state = LINK_DOWN;
     nodes_finish(graph);
-    assert_int_equal(endpoints_down_between(graph, gpu[0], gpu[1], down), 1);
-    assert_string_equal(down[0], "the link between gpu1 and switch0 is down");
-    assert_int_equal(endpoints_down_between(graph, gpu[2], gpu[0], down), 1);
-    assert_string_equal(down[0], "all 2 links of gpu2 to switches are down");
-    assert_int_equal(endpoints_down_between(graph, gpu[2], gpu[1], down), 2); /* both ends' */
-    assert_string_equal(down[0], "the link between gpu1 and switch0 is down");
-    assert_string_equal(down[1], "all 2 links of gpu2 to switches are down");
-    assert_int_equal(endpoints_down_between(graph, gpu[0], numa, down), 0);
+    const char *one = "the link between gpu1 and switch0 is down",
+               *two = "all 2 links of gpu2 to switches are down";
+    assert_down(graph, gpu[0], gpu[1], one, NULL);
+    assert_down(graph, gpu[2], gpu[0], two, NULL);
+    assert_down(graph, gpu[2], gpu[1], one, two);
+    assert_down(graph, gpu[0], numa, NULL, NULL);
     assert_true(endpoints_is_off_switches(graph, gpu[1]) &&
                 endpoints_is_off_switches(graph, gpu[2]));
     assert_false(endpoints_is_off_switches(graph, gpu[0]) ||
