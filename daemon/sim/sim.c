@@ -4,17 +4,16 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define SAME  1e-9  /* relative: rounding */
-#define LEAST 1e-3  /* bytes per second: nothing stands still */
-#define LIGHT 1e-15 /* weights below are rounding */
+#define SAME  1e-9 /* relative: rounding */
+#define LEAST 1e-3 /* bytes per second: nothing stands still */
 
 /* Of more flows those that end within 1/MANY_STEPS of the longest of them end together. */
 #define MANY       256
 #define MANY_STEPS 64
 
-struct state {           /* of a limit */
-    double left, weight; /* for flows whose rate is not found yet */
-    double wanted;       /* by all users together */
+struct state {     /* of a limit */
+    double left;   /* for flows whose rate is not found yet */
+    double wanted; /* by all users together */
     unsigned users, growing;
     bool is_binding; /* its users want more than it carries */
 };
@@ -24,7 +23,7 @@ struct item {
     struct sim_flow *flow;
     struct item *next;      /* of its queue */
     bool is_next, is_fixed; /* of its queue the next to move; rate found */
-    double weight, left_bytes, rate, left_s;
+    double left_bytes, rate, left_s;
 };
 
 struct queue {
@@ -133,19 +132,18 @@ static void fix(struct sim *sim, struct item *item, double rate)
     for (unsigned u = 0; u < item->flow->limit_count; u++) {
         struct state *state = &sim->state[item->flow->limit[u]];
         state->left = more(state->left - rate, 0);
-        state->weight = more(state->weight - item->weight, LIGHT);
         state->growing--;
     }
 }
 
-/* The rate for each weight at which the first limit is full; INFINITY none ever is. */
+/* The rate at which the first limit is full; INFINITY none ever is. */
 static double find_level(const struct sim *sim)
 {
     double level = INFINITY;
     for (size_t i = 0; i < sim->binding_count; i++) {
         const struct state *state = &sim->state[sim->used[i]];
         if (state->growing > 0)
-            level = less(level, state->left / state->weight);
+            level = less(level, state->left / state->growing);
     }
     return level;
 }
@@ -154,7 +152,7 @@ static uint16_t full_limit(const struct sim *sim, const struct item *item, doubl
 {
     for (unsigned u = 0; u < item->flow->limit_count; u++) {
         const struct state *state = &sim->state[item->flow->limit[u]];
-        if (state->is_binding && state->left <= level * state->weight * (1 + SAME))
+        if (state->is_binding && state->left <= level * state->growing * (1 + SAME))
             return item->flow->limit[u];
     }
     return SIM_NO_LIMIT;
@@ -174,7 +172,7 @@ static size_t fix_slow(struct sim *sim, double level)
     size_t fixed = 0;
     for (size_t i = 0; i < sim->active_count; i++) {
         struct item *item = sim->active[i];
-        double share = level * item->weight * (item->flow->shares ? 1 - SAME : 1);
+        double share = level * (item->flow->shares ? 1 - SAME : 1);
         if (item->is_fixed || own_rate(sim, item->flow) > share)
             continue;
         fix(sim, item, own_rate(sim, item->flow));
@@ -193,7 +191,7 @@ static size_t fix_full(struct sim *sim, double level)
         if (full == SIM_NO_LIMIT)
             continue;
         item->flow->slowed_by = full;
-        fix(sim, item, more(level * item->weight, LEAST));
+        fix(sim, item, more(level, LEAST));
         fixed++;
     }
     return fixed;
@@ -206,14 +204,9 @@ static void find_rates(struct sim *sim, const struct sim_limit *limits)
         struct state *state = &sim->state[sim->used[i]];
         state->left = sim_capacity(&limits[sim->used[i]], state->users);
         state->growing = state->users;
-        state->weight = 0;
     }
-    for (size_t i = 0; i < sim->active_count; i++) {
-        struct item *item = sim->active[i];
-        item->is_fixed = false;
-        for (unsigned u = 0; u < item->flow->limit_count; u++)
-            sim->state[item->flow->limit[u]].weight += item->weight;
-    }
+    for (size_t i = 0; i < sim->active_count; i++)
+        sim->active[i]->is_fixed = false;
     for (size_t growing = sim->active_count; growing > 0;) {
         double level = find_level(sim);
         size_t fixed = fix_slow(sim, level);
@@ -233,8 +226,7 @@ static void activate(struct sim *sim, struct item *item)
 
 static void add_item(struct sim *sim, struct sim_flow *flow)
 {
-    sim->item[sim->item_count++] = (struct item){
-        .flow = flow, .weight = flow->weight > 0 ? flow->weight : 1, .left_bytes = flow->bytes};
+    sim->item[sim->item_count++] = (struct item){.flow = flow, .left_bytes = flow->bytes};
 }
 
 static int compare_begin(const void *a, const void *b)

@@ -44,7 +44,6 @@ struct sim_flow {
     double bytes_per_s;    /* alone; above 0 */
     double begin_ns;       /* until its caller has launched others; it shares nothing before */
     double start_ns;       /* start-up; shares nothing, and is added to the end */
-    double weight;         /* of its share of what is full; 0 counts as 1 */
     const uint16_t *limit; /* the limits that it uses, each once */
     unsigned limit_count;
     uint32_t queue; /* 0: an engine of its own */

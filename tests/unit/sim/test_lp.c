@@ -18,7 +18,7 @@
 
 #define NEAR 1e-6
 
-/* Columns: the rates, from 1 on, then the level. Rows: the limits, then rate - weight * level. */
+/* Columns: the rates, from 1 on, then the level. Rows: the limits, then rate - level. */
 static glp_prob *make_program(const struct world *w)
 {
     glp_prob *lp = glp_create_prob();
@@ -44,7 +44,7 @@ static glp_prob *make_program(const struct world *w)
         const struct sim_flow *flow = &w->flow[i];
         glp_set_col_bnds(lp, i + 1, GLP_DB, 0, flow->bytes_per_s);
         glp_set_mat_row(lp, LIMITS + i + 1, 2, (const int[]){0, i + 1, flows + 1},
-                        (const double[]){0, 1, -fmax(flow->weight, 1)});
+                        (const double[]){0, 1, -1});
         glp_set_row_bnds(lp, LIMITS + i + 1, GLP_LO, 0, 0);
     }
     return lp;
@@ -71,7 +71,7 @@ static void max_min(const struct world *w, double *ret_rate)
         double level = maximize(lp, flows + 1);
         glp_set_col_bnds(lp, flows + 1, GLP_LO, level * (1 - 1e-9), 0);
         for (int i = 0; i < flows; i++) {
-            double rate = level * fmax(w->flow[i].weight, 1);
+            double rate = level;
             if (is_fixed[i] || maximize(lp, i + 1) > rate * (1 + NEAR))
                 continue;
             ret_rate[i] = rate;
@@ -97,9 +97,7 @@ static void rates_are_those_of_linear_programs(void **state)
     for (int trial = 0; trial < 500; trial++) {
         struct world w;
         double rate[FLOWS], expected[FLOWS];
-        world_make(&w,
-                   &(struct world_shape){.has_tables = trial % 2, .has_weights = trial % 3 == 0},
-                   &seed);
+        world_make(&w, &(struct world_shape){.has_tables = trial % 2}, &seed);
         max_min(&w, expected);
         sim_rates(sim, w.limit, w.flow, w.count, rate);
         for (size_t i = 0; i < w.count; i++)

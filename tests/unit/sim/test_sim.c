@@ -35,7 +35,7 @@ static double sum_of_users(const struct world *w, const double *rate, size_t l, 
     return sum;
 }
 
-/* A limit is a flow's bottleneck where it is full and no user of it has more for its weight. */
+/* A limit is a flow's bottleneck where it is full and no user of it gets more. */
 static bool is_bottleneck(const struct world *w, const double *rate, size_t l, size_t flow)
 {
     unsigned users;
@@ -43,8 +43,7 @@ static bool is_bottleneck(const struct world *w, const double *rate, size_t l, s
     if (!is_near(sum, world_capacity(w, l, users)))
         return false;
     for (size_t i = 0; i < w->count; i++)
-        if (world_uses(w, i, l) && rate[i] / fmax(w->flow[i].weight, 1) >
-                                       rate[flow] / fmax(w->flow[flow].weight, 1) * (1 + NEAR))
+        if (world_uses(w, i, l) && rate[i] > rate[flow] * (1 + NEAR))
             return false;
     return true;
 }
@@ -59,9 +58,7 @@ static void rates_are_max_min_fair(void **state)
     for (int trial = 0; trial < 20000; trial++) {
         struct world w;
         double rate[FLOWS];
-        world_make(&w,
-                   &(struct world_shape){.has_tables = trial % 2, .has_weights = trial % 3 == 0},
-                   &seed);
+        world_make(&w, &(struct world_shape){.has_tables = trial % 2}, &seed);
         sim_rates(sim, w.limit, w.flow, w.count, rate);
         for (size_t l = 0; l < LIMITS; l++) {
             unsigned users;
@@ -335,22 +332,6 @@ static void a_queue_is_served_in_order(void **state)
     sim_free(sim);
 }
 
-/* A thousand times the weight takes nearly all, as one that goes first does. */
-static void weights_put_one_first(void **state)
-{
-    (void)state;
-    struct sim *sim = make_sim(2);
-    const struct sim_step step = {1, 15};
-    const struct sim_limit limit = {.step = &step, .step_count = 1};
-    static const uint16_t use[] = {0};
-    struct sim_flow flows[] = {
-        {.bytes = 100, .bytes_per_s = 10, .weight = 1000, .limit = use, .limit_count = 1},
-        {.bytes = 100, .bytes_per_s = 10, .weight = 1, .limit = use, .limit_count = 1}};
-    assert_true(is_near(sim_run(sim, &limit, flows, 2) / 1e9, 15));
-    assert_true(is_near(flows[0].end_ns / 1e9, 10));
-    sim_free(sim);
-}
-
 /* Thousands are not followed one end after the other: late by little, never early. */
 static void many_flows_end_about_when_they_should(void **state)
 {
@@ -388,7 +369,6 @@ int main(void)
         cmocka_unit_test(a_wider_limit_among_several_may_be_slower),
         cmocka_unit_test(a_limit_is_busy_until_the_end),
         cmocka_unit_test(a_queue_is_served_in_order),
-        cmocka_unit_test(weights_put_one_first),
         cmocka_unit_test(many_flows_end_about_when_they_should),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
