@@ -12,10 +12,10 @@
 #include "search/symmetry.h"
 #include "search/work.h"
 
-#define LOOKS_MAX (1U << 18)
-/* the same of the second time; prices by flows */
-#define TIES_LOOKS 4096
-#define TIES_FLOWS 2500
+/* Flows of all partial choices looked at; the same of the second time, and of whole ones. */
+#define LOOKS_FLOWS 2e6
+#define TIES_LOOKS  1e5
+#define TIES_PRICES 2500
 
 struct exact {
     struct search_work *work;
@@ -161,16 +161,14 @@ static bool has_few_choices(const struct exact *exact)
 
 bool plan_search_exact(struct search_work *work, size_t prices, bool *ret_covered)
 {
-    struct exact exact = {.work = work,
-                          .is_for_time = true,
-                          .left_ns = INFINITY,
-                          .looks_left = LOOKS_MAX,
-                          .prices_left = prices};
+    struct exact exact = {
+        .work = work, .is_for_time = true, .left_ns = INFINITY, .prices_left = prices};
     double flows = (double)work->problem->flow_count + 1;
     bool ok = begin(&exact);
     plan_search_symmetry(work->problem, &exact.symmetry);
     *ret_covered = ok && has_few_choices(&exact);
     if (*ret_covered) {
+        exact.looks_left = (size_t)(LOOKS_FLOWS / flows) + 1;
         look(&exact, 0);
         *ret_covered = exact.looks_left > 0 && exact.prices_left > 0;
     }
@@ -179,8 +177,8 @@ bool plan_search_exact(struct search_work *work, size_t prices, bool *ret_covere
             fmax(work->result.bound_ns, fmin(exact.left_ns, work->result.cost.time_ns));
     if (*ret_covered) {
         exact.is_for_time = exact.is_final = false;
-        exact.looks_left = TIES_LOOKS;
-        exact.prices_left = (size_t)(TIES_FLOWS / flows) + 1;
+        exact.looks_left = (size_t)(TIES_LOOKS / flows) + 1;
+        exact.prices_left = (size_t)(TIES_PRICES / flows) + 1;
         look(&exact, 0);
     }
     end(&exact);

@@ -54,7 +54,7 @@ static bool run(struct search_work *work)
         !plan_search_exact(work, (size_t)(EXACT_UNITS / unit) + 1, &is_covered))
         return false;
     if (!is_covered &&
-        !plan_search_local(work, STARTS, (size_t)touches,
+        !plan_search_local(work, problem->slots > SEARCH_EXACT_SLOTS ? STARTS : 1, (size_t)touches,
                            (size_t)fmin(LOCAL_UNITS / unit + FIRST_PRICES, LOCAL_MAX)))
         return false;
     result->is_proven = is_covered || plan_search_work_is_least(work);
