@@ -155,7 +155,13 @@ def switches_behind_switches_are_ports_too():
 def peers_behind_one_port_do_not_use_it():
     with asked([[2, 2], [2, 2]]) as node:
         error, answer = node.ask("Route", {"from": "gpu0", "to": "gpu1", "bytes": SIZE, "concurrent": [{"from": "gpu0", "to": "numa0", "bytes": SIZE}]})
-        assert error is None and not any(is_about_a_port(option["predicted"]["bottleneck"]) for option in answer["options"] if option["predicted"]), (error, answer)
+        assert error is None, error
+        seen = set()
+        for option in answer["options"]:
+            is_direct = all(not segment["via"] for segment in option["segments"])
+            assert is_about_a_port(option["predicted"]["bottleneck"]) != is_direct, option
+            seen.add(is_direct)
+        assert seen == {True, False}, answer["options"]
 
 
 def measured(rates, together):
