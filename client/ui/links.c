@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GPUS_MOST   32 /* gpus in the table */
-#define PAIRS_SHOWN 6  /* pairs by name in a group's line */
-#define GROUPS_MOST 40 /* most lines */
+#define GPUS_MOST    32 /* gpus in the table */
+#define PAIRS_SHOWN  6  /* pairs by name in a group's line */
+#define GROUPS_MOST  40 /* most lines */
+#define COLUMNS_MOST 20 /* columns of gpus and nics together */
 
 struct group {
     const struct ui_link *first;
@@ -127,7 +128,7 @@ static int64_t through_switches(const struct ui_node *node, const int64_t *width
     return width < 999 ? width : 999;
 }
 
-enum { SEEN_NONE = 1, SEEN_SWITCH = 2, SEEN_BROKEN = 4 };
+enum { SEEN_NONE = 1, SEEN_SWITCH = 2, SEEN_BROKEN = 4, SEEN_CACHE = 8, SEEN_NUMA = 16 };
 
 /* Writes one cell; returns the special sign that it used. */
 static unsigned put_cell(const struct ui_node *node, int a, const int64_t *width_of_a, int b,
@@ -151,35 +152,143 @@ static unsigned put_cell(const struct ui_node *node, int a, const int64_t *width
     return SEEN_NONE;
 }
 
+/* True for the only L3 of its NUMA node: being at it says no more than the node. */
+static bool is_whole(const struct ui_node *node, const char *cpus)
+{
+    for (size_t i = 0; i < node->place_count; i++)
+        if (node->place[i].kind == UI_NUMA && node->place[i].cpu_list != NULL &&
+            strcmp(node->place[i].cpu_list, cpus) == 0)
+            return true;
+    return false;
+}
+
+/* The L3 whose cpus are just those of a device; -1 none. */
+static int cache_of(const struct ui_node *node, int device)
+{
+    const char *cpus = node->place[device].cpu_list;
+    for (size_t i = 0; cpus != NULL && !is_whole(node, cpus) && i < node->place_count; i++)
+        if (node->place[i].kind == UI_LLC && node->place[i].cpu_list != NULL &&
+            strcmp(node->place[i].cpu_list, cpus) == 0)
+            return (int)i;
+    return -1;
+}
+
+const char *ui_device_cache(const struct ui_node *node, int device)
+{
+    int cache = cache_of(node, device);
+    return cache >= 0 ? node->place[cache].name : NULL;
+}
+
+/* The nearest place of that kind around a device; -1 none. */
+static int around(const struct ui_node *node, int device, enum ui_kind kind)
+{
+    int at = device;
+    for (size_t depth = 0; at >= 0 && node->place[at].kind != kind; depth++)
+        at = depth < node->place_count ? node->place[at].parent : -1;
+    return at;
+}
+
+/* What a gpu and a nic have in common, the nearest first. */
+static char nearness(const struct ui_node *node, int gpu, int nic)
+{
+    if (cache_of(node, gpu) >= 0 && cache_of(node, gpu) == cache_of(node, nic))
+        return 'L';
+    if (around(node, gpu, UI_NUMA) >= 0)
+        return around(node, gpu, UI_NUMA) == around(node, nic, UI_NUMA) ? 'N' : '.';
+    return '.';
+}
+
+struct square {
+    int gpu[GPUS_MOST], nic[GPUS_MOST];
+    size_t gpus, nics;
+    bool has_caches, has_numas;
+};
+
+static struct square square_of(const struct ui_node *node, const int *gpu, size_t gpus)
+{
+    struct square square = {.gpus = gpus};
+    int nic[GPUS_MOST + 1];
+    size_t nics = ui_node_kind(node, UI_NIC, nic, GPUS_MOST + 1);
+    memcpy(square.gpu, gpu, gpus * sizeof *gpu);
+    for (size_t i = 0; i < gpus; i++) {
+        square.has_caches = square.has_caches || cache_of(node, gpu[i]) >= 0;
+        square.has_numas = square.has_numas || around(node, gpu[i], UI_NUMA) >= 0;
+    }
+    /* only where there is room for a column of each, and where something tells them apart */
+    if (gpus + nics <= COLUMNS_MOST && (square.has_caches || square.has_numas)) {
+        memcpy(square.nic, nic, nics * sizeof *nic);
+        square.nics = nics;
+    }
+    return square;
+}
+
+static void put_header(struct ui_table *table, const struct ui_node *node,
+                       const struct square *square)
+{
+    bool is_narrow = square->gpus + square->nics > 8;
+    ui_cell(table, "%s", "");
+    for (size_t i = 0; i < square->gpus; i++)
+        ui_cell(table, is_narrow ? "%d" : "gpu%d", node->place[square->gpu[i]].number);
+    for (size_t i = 0; i < square->nics; i++)
+        ui_cell(table, "%s", node->place[square->nic[i]].name);
+    if (square->has_caches)
+        ui_cell(table, "L3");
+    if (square->has_numas)
+        ui_cell(table, "numa");
+}
+
+static unsigned put_row(struct ui_table *table, const struct ui_node *node,
+                        const struct square *square, int gpu, const int64_t *width)
+{
+    unsigned seen = 0;
+    int numa = around(node, gpu, UI_NUMA);
+    ui_cell(table, "%s", node->place[gpu].name);
+    for (size_t j = 0; j < square->gpus; j++) {
+        char symbol[16];
+        seen |= put_cell(node, gpu, width, square->gpu[j], table->ui->utf8, symbol, sizeof symbol);
+        ui_cell(table, "%s", symbol);
+    }
+    for (size_t j = 0; j < square->nics; j++) {
+        char common = nearness(node, gpu, square->nic[j]);
+        seen |= common == 'L' ? SEEN_CACHE : common == 'N' ? SEEN_NUMA : SEEN_NONE;
+        ui_cell(table, "%c", common);
+    }
+    if (square->has_caches)
+        ui_cell(table, "%s", cache_of(node, gpu) < 0 ? "-" : ui_device_cache(node, gpu));
+    if (square->has_numas)
+        ui_cell(table, "%s", numa < 0 ? "-" : node->place[numa].name);
+    return seen;
+}
+
 static void put_square(struct ui *ui, const struct ui_node *node, const int *gpu, size_t count)
 {
-    char align[GPUS_MOST + 2] = "l";
-    memset(align + 1, 'r', count);
-    align[count + 1] = '\0';
+    struct square square = square_of(node, gpu, count);
+    char align[2 * GPUS_MOST + 4] = "l";
+    memset(align + 1, 'r', square.gpus + square.nics);
+    memset(align + 1 + square.gpus + square.nics, 'l', 2);
+    align[1 + square.gpus + square.nics + square.has_caches + square.has_numas] = '\0';
     struct ui_table table;
     unsigned seen = 0;
     ui_table_begin(&table, ui, align);
-    ui_cell(&table, "%s", "");
-    for (size_t i = 0; i < count; i++)
-        ui_cell(&table, count > 12 ? "%2d" : "gpu%d", node->place[gpu[i]].number);
+    put_header(&table, node, &square);
     int64_t *width = calloc(node->place_count, sizeof *width);
     ui->failed = ui->failed || width == NULL;
     for (size_t i = 0; width != NULL && i < count; i++) {
-        ui_cell(&table, "%s", node->place[gpu[i]].name);
         widths_to_switches(node, gpu[i], width);
-        for (size_t j = 0; j < count; j++) {
-            char symbol[16];
-            seen |= put_cell(node, gpu[i], width, gpu[j], ui->utf8, symbol, sizeof symbol);
-            ui_cell(&table, "%s", symbol);
-        }
+        seen |= put_row(&table, node, &square, gpu[i], width);
     }
     free(width);
-    table.gap = count > 12 ? 1 : 2;
+    table.gap = square.gpus + square.nics > 12 ? 1 : 2;
     ui_table_end(&table, 2, true);
     if (seen & SEEN_SWITCH)
         ui_put(ui, "  S   through switches, that many links wide\n");
+    if (seen & SEEN_CACHE)
+        ui_put(ui, "  L   gpu and nic are at one L3\n");
+    if (seen & SEEN_NUMA)
+        ui_put(ui, "  N   gpu and nic are at one NUMA node\n");
     if (seen & SEEN_NONE)
-        ui_put(ui, "  .   no direct link\n");
+        ui_put(ui, "  .   %s\n",
+               square.nics > 0 ? "no direct link, or not at one NUMA node" : "no direct link");
     if (seen & SEEN_BROKEN)
         ui_put(ui, "  !   down or degraded\n");
 }
@@ -282,11 +391,27 @@ static void put_group(struct ui_table *table, const struct ui_node *node, const 
     ui_done(&pairs);
 }
 
+/* True for a link without a rate beside one with a rate between the same places: the driver of a
+ * GH200 shows PCIe beside its C2C. */
+static bool is_beside_better(const struct ui_node *node, const struct ui_link *link)
+{
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *other = &node->link[i];
+        bool is_same = (other->from == link->from && other->to == link->to) ||
+                       (other->from == link->to && other->to == link->from);
+        if (is_same && (!isnan(other->nominal) || !isnan(other->measured)))
+            return isnan(link->nominal) && isnan(link->measured) && link->width <= 0;
+    }
+    return false;
+}
+
 /* False for facts that the tree already shows: the package of a memory, and the memory that a gpu
- * shares with cores. */
+ * shares with cores; and for a link without a rate beside a better one. */
 static bool says_something(const struct ui_node *node, const struct group *group)
 {
     const struct ui_link *link = group->first;
+    if (is_up(link) && is_beside_better(node, link))
+        return false;
     if (memory_shared_with(node, link->from) != NULL || memory_shared_with(node, link->to) != NULL)
         return strcmp(link->kind, "membus") != 0;
     return strcmp(group->first->kind, "membus") != 0 || !isnan(group->first->nominal) ||

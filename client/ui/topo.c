@@ -241,6 +241,8 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
             describe_module(drawing, group[0], text);
         if (place->kind == UI_NIC && ui_place_detail(place, "interface") != NULL)
             add(text, "%s", ui_place_detail(place, "interface"));
+        if (count == 1 && ui_device_cache(node, group[0]) != NULL)
+            add(text, "at L3 %s", ui_device_cache(node, group[0]));
         if (place->pci != NULL && count > 1 &&
             !same_text(place->pci, node->place[group[count - 1]].pci))
             add(text, "%s ... %s", place->pci, last_pci(node, place, group[count - 1]));

@@ -13,6 +13,10 @@ void ui_topo(struct ui *ui, const json_t *reply);
 /* ui/links.c: prints a table of gpus against gpus, then every kind of link. */
 void ui_links(struct ui *ui, const struct ui_node *node);
 
+/* Name of the L3 to which a device is attached: that with just its cpus. NULL: none of several
+ * in its NUMA node, or unknown. */
+const char *ui_device_cache(const struct ui_node *node, int device);
+
 /* Writes "xgmi x2" and its rate; "" when the place has no link to the cpu side. size: bytes of
  * text. */
 void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, char *text,
