@@ -6,7 +6,7 @@
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 
-enum { BY, KIND, CPUS, GPUS, OPTIONS };
+enum { BY, KIND, CPUS, GPUS, WHY, OPTIONS };
 
 static const char *const kinds[] = {"system", "pinned", "managed", "device", NULL};
 
@@ -25,6 +25,7 @@ static const struct cmd_option options[] = {
     [GPUS] = {.name = "gpus",
               .value = "LIST",
               .help = "for a caller with these gpus; default those this command may open"},
+    [WHY] = CMD_WHY,
 };
 
 /* Parses one word of an access behind its place: reads=1G, writes=0, random, cores=4. */

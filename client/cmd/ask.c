@@ -2,6 +2,7 @@
 #include "cmd/cmd.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int cmd_connect(struct cmd *cmd)
@@ -53,12 +54,21 @@ int cmd_ask(struct cmd *cmd, const char *method, json_t *take_parameters, json_t
     return CMD_DONE;
 }
 
+static bool has_why(const struct cmd *cmd)
+{
+    for (size_t i = 0; i < cmd->given_count; i++)
+        if (strcmp(cmd->given[i].option->name, "why") == 0)
+            return true;
+    return false;
+}
+
 int cmd_show(struct cmd *cmd, const json_t *reply, void (*draw)(struct ui *ui, const json_t *reply))
 {
     if (cmd_wants_json(cmd))
         return cmd_print_json(cmd->reply);
     struct ui ui;
     ui_init(&ui, STDOUT_FILENO);
+    ui.why = has_why(cmd);
     draw(&ui, reply);
     return cmd_print(&ui);
 }

@@ -148,6 +148,12 @@ int cmd_ask_filled(struct cmd *cmd, const char *method,
 int cmd_answer(struct cmd *cmd, const char *method,
                int (*fill)(struct cmd *cmd, json_t *parameters),
                void (*draw)(struct ui *ui, const json_t *reply));
+/* The option --why of commands whose answer has more behind it. */
+#define CMD_WHY                                                                                    \
+    {                                                                                              \
+        .name = "why", .help = "show evidence, alternatives and all notes behind the answer, too"  \
+    }
+
 /* JSON with --json, else the text */
 int cmd_show(struct cmd *cmd, const json_t *reply,
              void (*draw)(struct ui *ui, const json_t *reply));

@@ -4,7 +4,7 @@
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 
-enum { OVERLAP, BOTH, UNMEASURED, CONCURRENT, CPUS, GPUS, OPTIONS };
+enum { OVERLAP, BOTH, UNMEASURED, CONCURRENT, CPUS, GPUS, WHY, OPTIONS };
 
 static const struct cmd_option options[] = {
     [OVERLAP] = {.name = "overlap", .help = "the gpus must stay free to compute: no kernels"},
@@ -22,6 +22,7 @@ static const struct cmd_option options[] = {
     [GPUS] = {.name = "gpus",
               .value = "LIST",
               .help = "for a caller with these gpus; default those this command may open"},
+    [WHY] = CMD_WHY,
 };
 
 #define LINE_BYTES 256 /* a longer text is no transfer */

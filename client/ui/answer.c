@@ -161,6 +161,47 @@ void ui_warnings(struct ui *ui, const json_t *warnings)
     }
 }
 
+/* True for a note on the node or the request that a person would act on, whatever the answer. */
+static bool asks_for_action(const json_t *note)
+{
+    static const char *const codes[] = {"gpus-not-allowed", "gpus-claimed", "claim-left-out",
+                                        "claims-left-out",  "gpu-left-out", "link-down",
+                                        "no-room",          "memory-none",  "srun-part-of-node"};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (ui_reason_is(note, codes[i]))
+            return true;
+    return false;
+}
+
+void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence)
+{
+    const json_t *notes = json_object_get(reply, "warnings"), *note;
+    size_t count = 0, i;
+    json_t *first = json_array();
+    json_array_foreach(notes, i, note)
+    {
+        if (ui->why || asks_for_action(note))
+            json_array_append(first, (json_t *)(uintptr_t)note);
+        else
+            count++;
+    }
+    if (ui->why) {
+        ui_reasons(ui, json_object_get(reply, "reasons"));
+        ui_evidence(ui, evidence);
+    }
+    ui_warnings(ui, first);
+    if (!ui->why) {
+        ui_style(ui, UI_DIM);
+        ui_put(ui, "\n");
+        if (count > 0)
+            ui_put(ui, "%zu %snote%s; ", count, json_array_size(first) > 0 ? "more " : "",
+                   count == 1 ? "" : "s");
+        ui_put(ui, "--why shows %sevidence and alternatives\n", count > 0 ? "them, " : "");
+        ui_style(ui, UI_PLAIN);
+    }
+    json_decref(first);
+}
+
 void ui_basis(struct ui *ui, const char *origin)
 {
     if (strcmp(origin, "live") == 0 || *origin == '\0')

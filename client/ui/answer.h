@@ -64,5 +64,9 @@ bool ui_reason_is(const json_t *reason, const char *code);
 /* Prints the reasons, sentences with numbers that a person can check. */
 void ui_reasons(struct ui *ui, const json_t *reasons);
 void ui_warnings(struct ui *ui, const json_t *warnings);
+
+/* Prints the end of an answer. With why: reasons, evidence (of the reply's first option, or its
+ * own) and all notes. Without: the notes that ask for an action, and how many others there are. */
+void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence);
 /* Prints a line when an answer is not about this machine. */
 void ui_basis(struct ui *ui, const char *origin);

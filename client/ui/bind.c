@@ -96,55 +96,99 @@ static bool is_bound(const json_t *prediction)
            !json_is_number(json_object_get(prediction, "high_ns"));
 }
 
-static void write_predictions(struct ui *ui, const json_t *reply)
+static double time_of(const json_t *prediction)
 {
-    const json_t *predicted = json_object_get(reply, "predicted"),
-                 *baseline = json_object_get(reply, "baseline");
-    double ours = json_number_value(json_object_get(predicted, "time_ns")),
-           theirs = json_number_value(json_object_get(baseline, "time_ns"));
-    ui_put(ui, "Time of an iteration: ");
-    ui_prediction(ui, predicted);
-    if (*ui_member(predicted, "bottleneck") != '\0') {
-        ui_put(ui, ", limited by ");
-        ui_text(ui, ui_member(predicted, "bottleneck"));
-    }
-    if (ours > 0 && theirs > 0 && fabs(theirs / ours - 1) < SAME &&
-        is_bound(predicted) == is_bound(baseline)) {
-        ui_put(ui, ", as long as in the launcher's own order");
-    } else if (ours > 0 || theirs > 0) {
-        ui_put(ui, "; in the launcher's own order: ");
+    return json_number_value(json_object_get(prediction, "time_ns"));
+}
+
+static void write_bottleneck(struct ui *ui, const json_t *prediction)
+{
+    if (*ui_member(prediction, "bottleneck") == '\0')
+        return;
+    ui_put(ui, ", limited by ");
+    ui_text(ui, ui_member(prediction, "bottleneck"));
+}
+
+/* Compares with gpus in rank order. A ratio of two lower bounds has no meaning. */
+static void write_comparison(struct ui *ui, const json_t *predicted, const json_t *baseline)
+{
+    double ours = time_of(predicted), theirs = time_of(baseline);
+    if (!(theirs > 0)) {
+        ui_put(ui, "; in rank order: not predicted");
+    } else if (fabs(theirs / ours - 1) < SAME && is_bound(predicted) == is_bound(baseline)) {
+        ui_put(ui, ", as long as in rank order");
+    } else {
+        if (!is_bound(predicted) && (theirs > ours || !is_bound(baseline)))
+            ui_put(ui,
+                   ", %s%.2f %s faster than in rank order: ", is_bound(baseline) ? "at least " : "",
+                   theirs / ours, ui->utf8 ? "\u00d7" : "x");
+        else
+            ui_put(ui, "; in rank order: ");
         ui_prediction(ui, baseline);
-        /* a ratio of two lower bounds has no meaning */
-        if (ours > 0 && theirs > 0 && !is_bound(predicted) &&
-            (theirs > ours || !is_bound(baseline)))
-            ui_put(ui, ", %s%.2f times as long", is_bound(baseline) ? "at least " : "",
-                   theirs / ours);
+        write_bottleneck(ui, baseline);
     }
-    ui_put(ui, ".\n");
-    const json_t *gap = json_object_get(reply, "gap");
+}
+
+static void write_proof(struct ui *ui, const json_t *reply)
+{
+    const json_t *gap = json_object_get(reply, "gap"),
+                 *predicted = json_object_get(reply, "predicted");
     bool is_proven = json_is_true(json_object_get(reply, "proven_optimal"));
     double behind = json_is_number(gap) ? json_number_value(gap) : 0;
-    if (is_proven && ours > 0)
+    if (!(time_of(predicted) > 0)) {
+        ui_put(ui, is_proven ? "There is nothing to choose.\n" : "");
+    } else if (is_proven) {
         ui_put(ui, "Proven%s: no other assignment%s is predicted to be better",
                is_bound(predicted) ? " of lower bounds" : "",
                shares_gpus(reply) ? " that shares gpus as evenly" : "");
-    if (is_proven && ours > 0 && behind >= SAME / 10)
-        ui_put(ui, " by more than %.1f %%, which these numbers are not known to", 100 * behind);
-    if (is_proven && ours > 0)
+        if (behind >= SAME / 10)
+            ui_put(ui, " by more than %.1f %%, which these numbers are not known to", 100 * behind);
         ui_put(ui, ".\n");
-    else if (is_proven)
-        ui_put(ui, "There is nothing to choose.\n");
-    else if (ours > 0 && json_is_number(gap))
-        ui_put(ui, "Not proven to be the best; at most %.1f %% from it.\n",
-               100 * json_number_value(gap));
-    else if (ours > 0)
+    } else if (json_is_number(gap)) {
+        ui_put(ui, "Not proven to be the best; at most %.1f %% from it.\n", 100 * behind);
+    } else {
         ui_put(ui, "Not proven to be the best; no bound is known.\n");
+    }
+}
+
+/* Why no time is predicted, or what else decided; NULL none. */
+static const json_t *find_decisive(const json_t *reply)
+{
+    static const char *const codes[] = {"traffic-unnamed",   "traffic-elsewhere",
+                                        "transfers-unknown", "transfers-nowhere",
+                                        "exchange-unknown",  "streams-unknown"};
+    const json_t *warning;
+    size_t i;
+    json_array_foreach(json_object_get(reply, "warnings"), i, warning)
+    {
+        for (size_t c = 0; c < sizeof codes / sizeof codes[0]; c++)
+            if (ui_reason_is(warning, codes[c]))
+                return warning;
+    }
+    return json_array_get(json_object_get(reply, "reasons"), 0);
+}
+
+static void write_predictions(struct ui *ui, const json_t *reply)
+{
+    const json_t *predicted = json_object_get(reply, "predicted"),
+                 *baseline = json_object_get(reply, "baseline"), *decisive = find_decisive(reply);
+    if (time_of(predicted) > 0) {
+        ui_put(ui, "An iteration takes ");
+        ui_prediction(ui, predicted);
+        write_bottleneck(ui, predicted);
+        write_comparison(ui, predicted, baseline);
+        ui_put(ui, ".\n");
+    } else if (decisive != NULL && !ui->why) {
+        ui_text(ui, ui_reason_text(decisive));
+        ui_put(ui, "\n");
+    }
+    write_proof(ui, reply);
 }
 
 /* Wraps each line at the ui's width. */
 static void put_predictions(struct ui *ui, const json_t *reply)
 {
-    struct ui lines = {.utf8 = ui->utf8, .width = ui->width};
+    struct ui lines = {.utf8 = ui->utf8, .width = ui->width, .why = ui->why};
     write_predictions(&lines, reply);
     ui_put(ui, "\n");
     char *rest = NULL;
@@ -159,9 +203,7 @@ void ui_bind(struct ui *ui, const json_t *reply)
 {
     put_tasks(ui, json_object_get(reply, "tasks"));
     put_predictions(ui, reply);
-    ui_reasons(ui, json_object_get(reply, "reasons"));
-    ui_evidence(ui, json_object_get(reply, "evidence"));
-    ui_warnings(ui, json_object_get(reply, "warnings"));
+    ui_why(ui, reply, json_object_get(reply, "evidence"));
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
 }
 

@@ -4,6 +4,8 @@
 
 #include "ui/answer.h"
 
+#define OTHERS_MOST 5 /* options besides the first, unless all are wanted */
+
 /* Prints "copy engine", "kernel via gpu2 in pieces of 4 MiB"; in a split also the fraction of the
  * part. */
 static void put_path(struct ui *ui, const json_t *segment)
@@ -77,14 +79,14 @@ static void put_option(struct ui_table *table, const json_t *option, double best
 
 /* Prints the call and its settings, for the best option and for the best one that needs no restart.
  */
-static void put_call(struct ui *ui, const char *title, const json_t *option)
+static void put_call(struct ui *ui, const json_t *option)
 {
-    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
     const json_t *value;
     const char *name, *separator = "  with ";
-    ui_put(ui, "\n%s\n  ", title);
-    ui_text(&line, ui_member(option, "call"));
-    ui_paragraph(ui, 4, line.text == NULL ? "" : line.text);
+    /* not wrapped, so that it can be copied */
+    ui_put(ui, "  ");
+    ui_text(ui, ui_member(option, "call"));
+    ui_put(ui, "\n");
     json_object_foreach((json_t *)(uintptr_t)json_object_get(option, "environment"), name, value)
     {
         ui_put(ui, "%s", separator);
@@ -98,8 +100,6 @@ static void put_call(struct ui *ui, const char *title, const json_t *option)
                json_is_true(json_object_get(option, "needs_restart"))
                    ? ", set before the program starts"
                    : ", as it is where nothing is set");
-    ui->failed = ui->failed || line.failed;
-    ui_done(&line);
 }
 
 static bool is_direct(const json_t *option)
@@ -130,9 +130,11 @@ static const json_t *find_running(const json_t *options)
 static void put_calls(struct ui *ui, const json_t *options)
 {
     const json_t *first = json_array_get(options, 0), *running = find_running(options);
-    put_call(ui, "Call", first);
-    if (running != NULL && json_is_true(json_object_get(first, "needs_restart")))
-        put_call(ui, "In a program that runs already", running);
+    put_call(ui, first);
+    if (running == NULL || !json_is_true(json_object_get(first, "needs_restart")))
+        return;
+    ui_put(ui, "In a program that runs already\n");
+    put_call(ui, running);
 }
 
 static void put_sizes(struct ui *ui, const json_t *reply)
@@ -181,23 +183,65 @@ static void put_worth(struct ui *ui, const json_t *options)
     }
 }
 
-void ui_route(struct ui *ui, const json_t *reply)
+/* Prints why an option that looks faster is not the first. */
+static void put_not_first(struct ui *ui, const json_t *reasons)
+{
+    const json_t *reason;
+    size_t i;
+    json_array_foreach(reasons, i, reason)
+    {
+        if (ui_reason_is(reason, "gains-little") || ui_reason_is(reason, "not-measured-together"))
+            ui_paragraph(ui, 2, ui_reason_text(reason));
+    }
+}
+
+static void put_answer(struct ui *ui, const json_t *option)
+{
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    const char *shared = ui_member(json_object_get(option, "predicted"), "bottleneck");
+    put_paths(&line, option);
+    ui_put(&line, ": ");
+    ui_prediction(&line, json_object_get(option, "predicted"));
+    if (*shared != '\0') {
+        ui_put(&line, ", shares ");
+        ui_text(&line, shared);
+    }
+    ui_style(ui, UI_BOLD);
+    ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
+    ui_style(ui, UI_PLAIN);
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
+}
+
+static void put_others(struct ui *ui, const json_t *options)
 {
     static const char *const header[] = {"times", "predicted", "path"};
-    const json_t *options = json_object_get(reply, "options"), *option;
     double best_ns = time_of(json_array_get(options, 0));
     struct ui_table table;
-    size_t i;
+    size_t count = json_array_size(options), most = ui->why ? count : OTHERS_MOST + 1;
+    if (count < 2)
+        return;
+    ui_put(ui, "\n");
     ui_table_begin(&table, ui, "rll"); /* a split has a long name, which the last column can wrap */
-    for (i = 0; i < sizeof header / sizeof header[0]; i++)
+    for (size_t i = 0; i < sizeof header / sizeof header[0]; i++)
         ui_cell(&table, "%s", header[i]);
-    json_array_foreach(options, i, option) { put_option(&table, option, best_ns); }
+    for (size_t i = 1; i < count && i < most; i++)
+        put_option(&table, json_array_get(options, i), best_ns);
     ui_table_end(&table, 0, true);
-    put_worth(ui, options);
+    if (count > most)
+        ui_put(ui, "and %zu more\n", count - most);
+}
+
+void ui_route(struct ui *ui, const json_t *reply)
+{
+    const json_t *options = json_object_get(reply, "options");
+    put_answer(ui, json_array_get(options, 0));
     put_calls(ui, options);
+    if (!ui->why)
+        put_not_first(ui, json_object_get(reply, "reasons"));
+    put_others(ui, options);
+    put_worth(ui, options);
     put_sizes(ui, reply);
-    ui_reasons(ui, json_object_get(reply, "reasons"));
-    ui_evidence(ui, json_object_get(json_array_get(options, 0), "evidence"));
-    ui_warnings(ui, json_object_get(reply, "warnings"));
+    ui_why(ui, reply, json_object_get(json_array_get(options, 0), "evidence"));
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
 }

@@ -20,6 +20,7 @@ struct ui {
     bool failed; /* out of memory */
     bool utf8, colour;
     int width; /* columns to use where possible */
+    bool why;  /* evidence, alternatives and notes too */
 };
 
 enum ui_style { UI_PLAIN, UI_BOLD, UI_DIM, UI_GOOD, UI_WARN, UI_BAD };
@@ -75,7 +76,7 @@ const char *ui_time(const struct ui *ui, char *buffer, double ns); /* 91.5 ns, 4
 /* 151, 25.3, 0.312; whole numbers without a fraction */
 const char *ui_digits(char *buffer, double value);
 const char *ui_value(const struct ui *ui, char *buffer, double value, const char *unit);
-const char *ui_when(char *buffer, int64_t at_s); /* 2026-11-20 11:12:13 UTC */
+const char *ui_when(char *buffer, int64_t at_s); /* local: 2026-11-20 11:12:13 CET */
 
 /* Writes numbers in ascending order as ranges: "0-7,64-71"; cut where it does not fit. */
 void ui_ranges(char *buffer, size_t size, const int *number, size_t count);

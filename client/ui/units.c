@@ -93,8 +93,8 @@ const char *ui_when(char *buffer, int64_t at_s)
 {
     time_t at = (time_t)at_s;
     struct tm parts;
-    if (at_s <= 0 || gmtime_r(&at, &parts) == NULL ||
-        strftime(buffer, UI_NUMBER, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0)
+    if (at_s <= 0 || localtime_r(&at, &parts) == NULL ||
+        strftime(buffer, UI_NUMBER, "%Y-%m-%d %H:%M:%S %Z", &parts) == 0)
         return strcpy(buffer, "-");
     return buffer;
 }

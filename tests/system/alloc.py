@@ -176,7 +176,7 @@ def on_a_quad_gh200_the_right_node_is_worth_a_factor_of_nine():
         assert first["memory"] == "numa1"
         near(time(first), 110e3)
         near(time(options["numa4", "system"]), 1100e3)
-        done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "alloc", "4G", "--by", "gpu0:reads=16G", "--kind", "device,pinned", "--gpus", "0-3"],
+        done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "alloc", "4G", "--by", "gpu0:reads=16G", "--kind", "device,pinned", "--gpus", "0-3", "--why"],
                               capture_output=True, text=True, timeout=60, env={**os.environ, "LANG": "C.UTF-8"})
         text = " ".join(done.stdout.split())
         assert done.returncode == 0 and "gpu0 device 4.65 ms" in text and "numa0 pinned 41.1 ms" in text, (done.stderr, done.stdout)

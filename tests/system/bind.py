@@ -470,7 +470,7 @@ def tasks_that_exchange_bytes_share_an_l3():
     with tempfile.TemporaryDirectory() as top:
         for llcs, is_shared in ((2, True), (4, False)):
             folder = write_zen(pathlib.Path(top) / f"zen-{llcs}", llcs)
-            said = subprocess.run([BIN / "berth", "--node", folder, *"bind -n 2 --flow 0:1:1M".split()], capture_output=True, text=True, check=True).stdout
+            said = subprocess.run([BIN / "berth", "--node", folder, *"bind --why -n 2 --flow 0:1:1M".split()], capture_output=True, text=True, check=True).stdout
             cpus = [cpus_of(line.split()[1]) for line in said.splitlines() if re.match(r" +[01]  [0-9]", line)]
             words = " ".join(said.split())
             assert len(cpus) == 2, said

@@ -102,7 +102,7 @@ def choices_are_those_of_the_schema():
         assert berth(command, *size, "--" + option, "zz")[2].startswith(f"berth: {command}: --{option} takes {choices}; not"), option
         assert choices in " ".join(berth(command, "--help")[1].split()), option
     kinds = berth("--node", NODE, "alloc", "1G", "--kind", "system,device")
-    assert kinds[0] == 0 and "device" in kinds[1] and "pinned" not in kinds[1], kinds
+    assert kinds[0] == 0 and "system" in kinds[1] and "pinned" not in kinds[1], kinds
 
 
 def no_daemon_is_69_and_says_what_to_do():
@@ -131,10 +131,10 @@ def a_recorded_node_is_drawn_and_planned_for():
     status, out, err = berth("--node", NODE, "bind", "-n", 2, "--gpus", "0-1", "--format", "env", "--task", 1)
     assert status == 0 and "export ROCR_VISIBLE_DEVICES='" in out and "unset HIP_VISIBLE_DEVICES\n" in out, (out, err)
     assert berth("--node", NODE, "bind", "-n", 2, "--format", "env")[0] == 64
-    status, out, _ = berth("--node", NODE, "bind", "-n", 2, "--key", "mine")
+    status, out, _ = berth("--node", NODE, "bind", "-n", 2, "--key", "mine", "--why")
     assert status == 0 and "stands under its key until nobody asked for it for 10 minutes" in " ".join(out.split()) and "no claim has that key" in " ".join(out.split()), out
-    status, out, _ = berth("--node", NODE, "bind", "-n", 4, "--pattern", "ring", "--bytes", "100MB", "--mechanism", "kernel")
-    assert status == 0 and "ms (nominal); in the launcher's own order: at least 2" in " ".join(out.split()) and "Proven of lower bounds" in out and "Decided by" in out, out
+    status, out, _ = berth("--node", NODE, "bind", "-n", 4, "--pattern", "ring", "--bytes", "100MB", "--mechanism", "kernel", "--why")
+    assert status == 0 and "ms (nominal); in rank order: at least 2" in " ".join(out.split()) and "Proven of lower bounds" in out and "Decided by" in out, out
     assert {word for word in out.split() if word.startswith("gpu")} >= {"gpu0", "gpu1", "gpu6", "gpu7"}, out
     assert "in order, the last transfer to end is gpu1 to gpu2 by kernel: 95.4 MiB in 2.67 ms, 2.67 ms alone" in " ".join(out.split()), out
     assert "no time is predicted" in berth("--node", NODE, "bind", "-n", 4, "--cpus", "0-63")[1]
@@ -146,7 +146,7 @@ def a_recorded_node_is_drawn_and_planned_for():
         assert answer["predicted"]["time_ns"] <= answer["baseline"]["time_ns"], asked
     status, out, err = berth("--node", BARE, "bind", "-n", 1, "--host-bytes", "64M")
     assert json.loads(berth("--node", BARE, "--json", "bind", "-n", 1, "--host-bytes", "64M")[1])["proven_optimal"], "there is nothing to choose"
-    assert status == 0 and "Time of an iteration: not predicted." in out and "Proven" not in out and "roven:" in berth("--node", NODE, "bind", "-n", 2, "--host-bytes", "1G")[1], (out, err)
+    assert status == 0 and "no time is predicted: " in out and "Proven" not in out and "roven:" in berth("--node", NODE, "bind", "-n", 2, "--host-bytes", "1G")[1], (out, err)
     status, out, err = berth("--node", NODE, "bind", "-n", 9, "--tasks-per-gpu", 2, "--host-bytes", "1M", "--json")
     assert status == 0 and {gpu for task in json.loads(out)["tasks"] for gpu in task["gpus"]} == {f"gpu{i}" for i in range(8)}, (out, err)
     with tempfile.TemporaryDirectory() as folder:
@@ -161,7 +161,7 @@ def a_recorded_node_is_drawn_and_planned_for():
         file.write_text("0:1:64M" + " " * 300 + "\n")
         assert berth("--node", NODE, "bind", "-n", 3, "--flows", file)[0] == 65
         assert "No such file" in berth("--node", NODE, "bind", "-n", 3, "--flows", folder + "/none")[2]
-    status, out, _ = berth("--node", NODE, "bind", "-n", 2, "--ranks", "4-5", "--world", 8, "--pattern", "ring", "--bytes", "64M")
+    status, out, _ = berth("--node", NODE, "bind", "-n", 2, "--ranks", "4-5", "--world", 8, "--pattern", "ring", "--bytes", "64M", "--why")
     assert status == 0 and "by nic" in out and "limited by" in out and "host-port:in" in out, out
     quad = HERE.parent / "nodes/gh200-quad"
     assert berth("--node", quad, "bind", "-n", 4, "--format", "env", "-t", 2)[:2] == (0, "export CUDA_VISIBLE_DEVICES='2'\nexport CUDA_DEVICE_ORDER='PCI_BUS_ID'\n")
@@ -270,7 +270,7 @@ def an_empty_node_is_not_this_machine():
 
 def bind_says_what_can_be_checked():
     def said(node, *words):
-        status, out, err = berth("--node", HERE.parent / "nodes" / node, "bind", *words)
+        status, out, err = berth("--node", HERE.parent / "nodes" / node, "bind", "--why", *words)
         assert status == 0, (words, err)
         return " ".join(out.split())
 
@@ -288,7 +288,7 @@ def bind_says_what_can_be_checked():
     # What is proven of lower bounds is called that; one of which no more is known is not as long as a whole price, nor so many times as long.
     assert "Proven of lower bounds: no other assignment is predicted to be better." in said("mi250x", "-n", 4, "--gpus", "0,1,6,7", "--pattern", "ring", "--bytes", "1K")
     out = said("h200x4-hand", "-n", 3, "--flow", "1:2:64K")
-    assert "Proven" not in out and "2.31 µs; in the launcher's own order: at least 1.04 µs (lower bound)." in out, out
+    assert "Proven" not in out and "2.31 µs; in rank order: at least 1.04 µs (lower bound)." in out, out
     # Two orders that nothing known tells apart: gpus are given out in order, and nothing is proven.
     assert "not proven to be the best: what starting a transfer costs is known of some gpus only" in said("h200x4-hand", "-n", 2, "--flow", "1:0:64K")
     # Which model's engines are known is not this one's.

@@ -87,8 +87,10 @@ def a_price_says_its_source():
                     for predicted, why in prices:
                         seen.add((words[0], predicted["source"]))
                         assert predicted["source"] != "measured" or all(item["source"] == "measured" for item in why), (folder, words, predicted, why)
-                    said = command(folder, *words)
-                    table = said.split("\n\n")[0]
+                    said = command(folder, *words, "--why")
+                    first, _, rest = said.partition("\n\n")
+                    table = rest.split("\n\n")[0] if words[0] == "alloc" or len(prices) > 1 else ""
+                    table += first.split("\n  ")[0] if words[0] == "route" else ""
                     for source in SOURCES[1:]:
                         marked = sum(predicted["source"] == source for predicted, _ in prices)
                         assert " ".join(table.split()).count(mark(source)) == marked, (folder, words, source, said)
@@ -96,10 +98,10 @@ def a_price_says_its_source():
                 words = ["bind", "-n", "2", "--pattern", "pairs", "--bytes", "1G", "--gpus", "0,1"]
                 reply, said = json.loads(command(folder, "--json", *words)), command(folder, *words)
                 seen.add(("bind", reply["predicted"]["source"]))
-                step = " ".join(said[said.index("Time of an iteration"):].split("\n\n")[0].split())
+                step = " ".join(said[said.index("An iteration takes"):].split("\n\n")[0].split())
                 ours, order = (reply[key]["source"] for key in ("predicted", "baseline"))
                 marks = re.findall(r" \(([a-z ]*)\)(?=[;,.])", step)
-                assert marks == [source.replace("_", " ") for source in (ours, order)[:1 if "as long as in the" in step else 2] if source != "measured"], (folder, said)
+                assert marks == [source.replace("_", " ") for source in (ours, order)[:1 if "as long as in rank" in step else 2] if source != "measured"], (folder, said)
                 assert reply["predicted"]["source"] != "measured" or "(not measured)" not in said.split("Note")[0], (folder, said)
     print("#", seen)
     assert seen >= {(method, source) for method in ("alloc", "route", "bind") for source in ("measured", "published", "nominal")}, seen

@@ -124,7 +124,7 @@ def on_mi250x_from_boot():
         refused(daemon, "InvalidParameter", "already", "gpu0", "gpu0")
         refused(daemon, "NoSuchPlace", "gpu8", "gpu0", "gpu8")
 
-        out = berth("--socket", daemon.socket, "route", "gpu0", "gpu1", "4M", "--gpus", ",".join(f"gpu{i}" for i in range(8)))
+        out = berth("--socket", daemon.socket, "route", "gpu0", "gpu1", "4M", "--why", "--gpus", ",".join(f"gpu{i}" for i in range(8)))
         assert "HSA_ENABLE_PEER_SDMA=0" in out and "In a program that runs already" in out and "gpu0 to gpu1 by kernel gets 152 GB/s alone (measured)" in out, out
         every = ("--gpus", ",".join(f"gpu{i}" for i in range(8)))
         out = berth("--socket", daemon.socket, "route", "gpu0", "gpu1", "256M", *every)

@@ -62,7 +62,7 @@ def answers_fit():
         fits(*node, "topo")
         fits(*node, "health", status=0 if name == "h200x4" else 3)
         assert "numa_alloc_onnode(1073741824, 0)" in fits(*node, "alloc", "1G"), name
-        assert "Time of an iteration: " in fits(*node, "bind", "-n", "2", "--pattern", "ring") or name == "epyc-2s"
+        assert "An iteration takes " in fits(*node, "bind", "-n", "2", "--pattern", "ring") or name == "epyc-2s"
         assert "round trip between two cores" in fits(*node, "matrix"), name
     fits("--node", NODES / "mi250x", "route", "gpu0", "gpu1", "64M")
 
