@@ -328,10 +328,11 @@ deps: ## install the packages that the build needs (apt; prints its commands)
 	@tests/lib/deps.sh build
 
 .PHONY: demo
-demo: ## install missing packages, build, and show this machine: topology, matrices, advice, health
+demo: ## install missing packages, build, and show this machine: topology, heat map, advice, health
 	@tests/lib/deps.sh build
-	$(AGAIN) all
-	@BIN=$(BUILD)/bin tests/lib/demo.sh
+	@tests/lib/progress.sh $(MAKE) --no-print-directory \
+	    $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) all
+	@BIN=$(BUILD)/bin PAGE=$(BUILD)/demo.html tests/lib/demo.sh
 
 .PHONY: check
 check: ## test in 8 minutes, sanitized and fuzzed; UNIT=plan/route or CHANGED=1: in seconds

@@ -7,7 +7,7 @@
 #include "cmd/cmd.h"
 #include "ui/matrix.h"
 
-enum { SIZE, WHERE, FROM, TO, INTERVALS, OPTIONS };
+enum { SIZE, WHERE, FROM, TO, INTERVALS, ALL, OPTIONS };
 
 static const struct cmd_option options[] = {
     [SIZE] = {.name = "size",
@@ -21,6 +21,8 @@ static const struct cmd_option options[] = {
     [INTERVALS] =
         {.name = "intervals",
          .help = "both ends of each cell's 95 % interval, or stated range, instead of its value"},
+    [ALL] = {.name = "all",
+             .help = "every combination of axes; without a metric every metric with its meaning"},
 };
 
 /* Finds the better direction and the axes' defaults (a new reference) in ListMetrics. Without an
@@ -49,13 +51,17 @@ static int find_better(struct cmd *cmd, const char *metric, json_t **ret_default
     return better;
 }
 
+static void put_list(struct ui *ui, const json_t *reply) { ui_metrics(ui, reply, false); }
+static void put_whole_list(struct ui *ui, const json_t *reply) { ui_metrics(ui, reply, true); }
+
 static int run_list(struct cmd *cmd)
 {
-    for (size_t i = 0; i < OPTIONS; i++)
+    for (size_t i = 0; i < ALL; i++)
         if (cmd_has(cmd, &options[i]))
             return cmd_usage(cmd, "--%s needs a metric; without options, berth matrix lists them",
                              options[i].name);
-    return cmd_answer(cmd, "io.berth.Fabric.ListMetrics", NULL, ui_metrics);
+    return cmd_answer(cmd, "io.berth.Fabric.ListMetrics", NULL,
+                      cmd_has(cmd, &options[ALL]) ? put_whole_list : put_list);
 }
 
 static bool wants_all_sizes(const struct cmd *cmd)
@@ -103,6 +109,7 @@ static int run(struct cmd *cmd)
                           .intervals = cmd_has(cmd, &options[INTERVALS]),
                           .picked = cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE]) ||
                                     cmd_has(cmd, &options[FROM]) || cmd_has(cmd, &options[TO]),
+                          .all = cmd_has(cmd, &options[ALL]),
                           .all_sizes = wants_all_sizes(cmd),
                           .choice = {json_object_get(asked, "where"), defaults},
                           .better = better});

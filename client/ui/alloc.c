@@ -45,10 +45,7 @@ static void put_answer(struct ui *ui, const json_t *option)
     ui_style(ui, UI_PLAIN);
     ui->failed = ui->failed || line.failed;
     ui_done(&line);
-    /* not wrapped, so that it can be copied */
-    ui_put(ui, "  ");
-    ui_text(ui, ui_member(option, "call"));
-    ui_put(ui, "\n");
+    ui_call(ui, ui_member(option, "call"));
 }
 
 /* Compares with the best option of another memory: the number that decided. Without one the first

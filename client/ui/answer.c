@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EVIDENCE_MOST 8
@@ -159,6 +160,21 @@ void ui_warnings(struct ui *ui, const json_t *warnings)
         ui_put(ui, "  ");
         ui_paragraph(ui, 4, ui_reason_text(item));
     }
+}
+
+void ui_call(struct ui *ui, const char *call)
+{
+    char *copy = strdup(call), *rest = copy, *statement;
+    ui->failed = ui->failed || copy == NULL;
+    while (rest != NULL && (statement = rest) != NULL) {
+        rest = strstr(statement, "; ");
+        if (rest != NULL)
+            *rest = '\0';
+        ui_put(ui, "  ");
+        ui_paragraph(ui, 4, statement);
+        rest = rest != NULL ? rest + 2 : NULL;
+    }
+    free(copy);
 }
 
 /* True for a note on the node or the request that a person would act on, whatever the answer. */

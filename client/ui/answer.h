@@ -65,6 +65,9 @@ bool ui_reason_is(const json_t *reason, const char *code);
 void ui_reasons(struct ui *ui, const json_t *reasons);
 void ui_warnings(struct ui *ui, const json_t *warnings);
 
+/* Prints a call, a line each statement, so that it can be copied; longer lines are wrapped. */
+void ui_call(struct ui *ui, const char *call);
+
 /* Prints the end of an answer. With why: reasons, evidence (of the reply's first option, or its
  * own) and all notes. Without: the notes that ask for an action, and how many others there are. */
 void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define CHOSEN_MOST 6  /* most tables */
-#define CELLS_LEAST 9  /* fewer cells are easier to read side by side */
+#define CELLS_LEAST 2  /* fewer cells are easier to read side by side */
 #define VALUES_MOST 12 /* values of one axis */
 #define WORD_SIZE   48
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/answer.h"
 #include "ui/cells.h"
 #include "ui/sizes.h"
 
@@ -424,6 +425,8 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
                       "--size, --from and --to the table shows what is (berth probe measures, "
                       "with --full the most)"
                     : "  nothing measured and nothing known (berth probe measures)");
+    else if (!options->all && cells->count > 1 && ui_chosen_helps(cells, &options->choice))
+        put_chosen(&view, cells);
     else if (is_one_size && cells->count <= SIZES_MOST && ui_sizes_matrix(cells))
         put_groups(&view, cells, SIZES_MOST);
     else if ((options->all_sizes || (is_one_size && ui_pivot_helps(cells))) &&
@@ -431,8 +434,6 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
         put_all(&view, cells);
     else if (cells->count > 3 && cells->cells < 4 * cells->count)
         put_list(&view, cells);
-    else if (cells->count > GROUPS_MOST && ui_chosen_helps(cells, &options->choice))
-        put_chosen(&view, cells);
     else if (cells->count > GROUPS_MOST && ui_pivot_helps(cells))
         put_turned(&view, cells);
     else
@@ -442,26 +443,64 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     json_decref(own);
 }
 
-void ui_metrics(struct ui *ui, const json_t *reply)
+/* The first clause of a metric's meaning, cut behind a word where the line is full. */
+static void put_clause(struct ui_table *table, const char *about, int room)
 {
+    int length = (int)strcspn(about, ":;,");
+    if (length <= room || room < 8) {
+        ui_cell(table, "%.*s", length, about);
+        return;
+    }
+    for (length = room - 3; length > 1 && about[length] != ' ';)
+        length--;
+    ui_cell(table, "%.*s...", length, about);
+}
+
+/* Columns beside the meaning: a name and two numbers. */
+static int columns_before(const json_t *metrics)
+{
+    const json_t *metric;
     size_t i;
+    int most = 0;
+    json_array_foreach(metrics, i, metric)
+    {
+        int columns = ui_columns(ui_member(metric, "name"));
+        most = json_integer_value(json_object_get(metric, "cells")) > 0 && columns > most ? columns
+                                                                                          : most;
+    }
+    return most + 2 + 5 + 2 + 8 + 2;
+}
+
+void ui_metrics(struct ui *ui, const json_t *reply, bool all)
+{
+    const char *const header[] = {"metric", "unit", "better", "cells", "measured", "about"};
     const json_t *metric;
     struct ui_table table;
-    ui_table_begin(&table, ui, "lllrrl");
-    const char *const header[] = {"metric", "unit", "better", "cells", "measured", "about"};
+    size_t without = 0, i;
+    int room = ui->width - columns_before(json_object_get(reply, "metrics"));
+    ui_table_begin(&table, ui, all ? "lllrrl" : "lrrl");
     for (i = 0; i < sizeof header / sizeof header[0]; i++)
-        ui_cell(&table, "%s", header[i]);
+        if (all || i == 0 || i > 2)
+            ui_cell(&table, "%s", header[i]);
     json_array_foreach(json_object_get(reply, "metrics"), i, metric)
     {
-        static const char *const texts[] = {"name", "unit", "better"};
-        for (size_t t = 0; t < 3; t++) {
-            const char *text = json_string_value(json_object_get(metric, texts[t]));
-            ui_cell(&table, "%s", text == NULL ? "?" : text);
+        int64_t cells = json_integer_value(json_object_get(metric, "cells"));
+        without += cells == 0;
+        if (cells == 0 && !all)
+            continue;
+        ui_cell(&table, "%s", ui_member(metric, "name"));
+        if (all) {
+            ui_cell(&table, "%s", ui_member(metric, "unit"));
+            ui_cell(&table, "%s", ui_member(metric, "better"));
         }
-        ui_cell(&table, "%lld", (long long)json_integer_value(json_object_get(metric, "cells")));
+        ui_cell(&table, "%lld", (long long)cells);
         ui_cell(&table, "%lld", (long long)json_integer_value(json_object_get(metric, "measured")));
-        const char *about = json_string_value(json_object_get(metric, "about"));
-        ui_cell(&table, "%s", about == NULL ? "" : about);
+        if (all)
+            ui_cell(&table, "%s", ui_member(metric, "about"));
+        else
+            put_clause(&table, ui_member(metric, "about"), room);
     }
     ui_table_end(&table, 0, true);
+    if (!all && without > 0)
+        ui_put(ui, "%zu more metrics have no values here; --all shows them, too\n", without);
 }

@@ -15,8 +15,11 @@ struct ui_matrix_options {
     bool picked;             /* true: the request named only some axes */
     struct ui_choice choice; /* choice of combinations, when there are many */
     bool all_sizes;          /* true: every size, not only the default of the axis bytes */
+    bool all;                /* true: every combination of axes */
     int better;              /* 1 higher is better, -1 lower, 0 unknown: no colours */
 };
 
 void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_options *options);
-void ui_metrics(struct ui *ui, const json_t *reply);
+
+/* Lists the metrics that have values, a line each; with all every one, with its whole meaning. */
+void ui_metrics(struct ui *ui, const json_t *reply, bool all);

@@ -83,10 +83,7 @@ static void put_call(struct ui *ui, const json_t *option)
 {
     const json_t *value;
     const char *name, *separator = "  with ";
-    /* not wrapped, so that it can be copied */
-    ui_put(ui, "  ");
-    ui_text(ui, ui_member(option, "call"));
-    ui_put(ui, "\n");
+    ui_call(ui, ui_member(option, "call"));
     json_object_foreach((json_t *)(uintptr_t)json_object_get(option, "environment"), name, value)
     {
         ui_put(ui, "%s", separator);
