@@ -146,20 +146,37 @@ static int print_launcher(const json_t *reply, const char *format)
     return cmd_print(&ui);
 }
 
+/* Draws the placement on the node. */
+static int draw(struct cmd *cmd, const char *path, const json_t *plan)
+{
+    json_t *node;
+    int status = cmd_ask_filled(cmd, "io.berth.Fabric.GetNode", NULL, &node);
+    if (status != CMD_DONE)
+        return status;
+    status = cmd_picture(path, node, plan);
+    json_decref(node);
+    return status;
+}
+
 static int run(struct cmd *cmd)
 {
-    const char *format = cmd_value(cmd, OPTION(FORMAT));
+    const char *output = cmd_value(cmd, OPTION(OUTPUT)), *format = cmd_value(cmd, OPTION(FORMAT));
     if (format == NULL)
         format = "table";
     if (cmd_has(cmd, OPTION(TASK)) && strcmp(format, "env") != 0)
         return cmd_usage(cmd, "--task goes with --format env");
+    if (output != NULL && !cmd_is_picture(output))
+        return cmd_usage(cmd, "-o takes a file that ends with .svg, .png or .pdf, or -, not %.60s",
+                         output);
     json_t *reply;
     int status = cmd_ask_filled(cmd, "io.berth.Placement.Bind", make_request, &reply);
     if (status != CMD_DONE)
         return status;
     if (!cmd_wants_json(cmd))
         cmd_closed_explain_all(cmd, reply);
-    if (cmd_wants_json(cmd) || strcmp(format, "table") == 0)
+    if (output != NULL)
+        status = draw(cmd, output, reply);
+    else if (cmd_wants_json(cmd) || strcmp(format, "table") == 0)
         status = cmd_show(cmd, reply, ui_bind);
     else if (strcmp(format, "env") == 0)
         status = print_environment(cmd, reply);

@@ -23,6 +23,7 @@ const struct cmd_option cmd_bind_options[] = {
                        .value = "TASK",
                        .help = "the task that --format env is for, from 0"},
     [CMD_BIND_WHY] = CMD_WHY,
+    [CMD_BIND_OUTPUT] = CMD_OUTPUT("the placement"),
     [CMD_BIND_TASKS] = {.letter = 'n',
                         .name = "tasks",
                         .value = "TASKS",

@@ -154,6 +154,18 @@ int cmd_answer(struct cmd *cmd, const char *method,
         .name = "why", .help = "show evidence, alternatives and all notes behind the answer, too"  \
     }
 
+/* cmd/picture.c: the option -o of commands that draw a node into a file. */
+#define CMD_OUTPUT(subject)                                                                        \
+    {                                                                                              \
+        .letter = 'o', .name = "output", .value = "FILE",                                          \
+        .help =                                                                                    \
+            "draw a picture of " subject " into a file .svg, .png or .pdf; - is SVG on standard "  \
+            "output"                                                                               \
+    }
+bool cmd_is_picture(const char *path);
+/* node: reply of GetNode; plan: reply of Bind, NULL none. Returns CMD_DONE or the exit status. */
+int cmd_picture(const char *path, const json_t *node, const json_t *plan);
+
 /* JSON with --json, else the text */
 int cmd_show(struct cmd *cmd, const json_t *reply,
              void (*draw)(struct ui *ui, const json_t *reply));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "picture/picture.h"
 #include "report/report.h"
 #include "ui/answer.h"
 #include "ui/topo.h"
@@ -105,7 +106,7 @@ static void add_disagreements(struct report *report)
     json_array_foreach(all, i, sentence)
     {
         ui_put(&report->page, "<li>");
-        report_text(&report->page, json_string_value(sentence));
+        picture_text(&report->page, json_string_value(sentence));
         ui_put(&report->page, "</li>\n");
     }
     ui_put(&report->page, "</ul>\n");
@@ -136,7 +137,9 @@ static int write_page(struct report *report)
     report_section(page, "Topology",
                    "Memory with its cores above, gpus and network cards next to it below. A line "
                    "is a link, the wider the faster; hold the pointer over it for its rates.");
-    report_node(page, report->node);
+    ui_put(page, "<div class=\"scroll\">");
+    picture_node(page, report->node, NULL);
+    ui_put(page, "</div>\n");
     report_plain(page, ui_topo, report->node);
     int status = add_plain(report, "Claims", "Who has claimed what.",
                            "io.berth.Placement.ListClaims", ui_claims);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "picture/picture.h"
 #include "ui/answer.h"
 
 #define WIDTH  560.0
@@ -84,7 +85,7 @@ bool report_history(struct ui *page, const char *title, const json_t *history,
     if (count < 2)
         return false;
     ui_put(page, "<h3>");
-    report_text(page, title);
+    picture_text(page, title);
     ui_put(page, "</h3>\n<svg viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" role=\"img\">\n", WIDTH,
            HEIGHT, WIDTH);
     if (expected > 0)

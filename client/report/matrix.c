@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "picture/picture.h"
 #include "ui/answer.h"
 #include "ui/cells.h"
 
@@ -32,15 +33,15 @@ static void put_title(struct ui *page, const struct ui_one_cell *cell, const cha
 {
     char low[UI_NUMBER], high[UI_NUMBER];
     ui_put(page, " title=\"");
-    report_text(page, cell->from);
+    picture_text(page, cell->from);
     ui_put(page, " to ");
-    report_text(page, cell->to);
+    picture_text(page, cell->to);
     if (cell->why_not != NULL) {
         ui_put(page, ": ");
-        report_text(page, cell->why_not);
+        picture_text(page, cell->why_not);
     } else {
         ui_put(page, ", ");
-        report_text(page, cell->source);
+        picture_text(page, cell->source);
         if (!isnan(cell->low) && !isnan(cell->high))
             ui_put(page,
                    strcmp(cell->source, "measured") == 0 ? ", 95 %% %s to %s"
@@ -92,7 +93,7 @@ static void put_group(struct ui *page, const struct ui_group *group, const json_
         char low[UI_NUMBER], high[UI_NUMBER];
         ui_put(page, "<p>%zu rows and %zu columns, from %s to %s: <code>berth matrix ", group->rows,
                group->columns, ui_value(page, low, least, unit), ui_value(page, high, most, unit));
-        report_text(page, ui_member(metric, "name"));
+        picture_text(page, ui_member(metric, "name"));
         ui_put(page, "</code> has all of them.</p>\n");
         return;
     }
@@ -103,13 +104,13 @@ static void put_group(struct ui *page, const struct ui_group *group, const json_
     ui_put(page, "<div class=\"scroll\"><table class=\"heat\"><tr><th class=\"t\">from \\ to</th>");
     for (size_t c = 0; c < group->columns; c++) {
         ui_put(page, "<th>");
-        report_text(page, group->column[c]);
+        picture_text(page, group->column[c]);
         ui_put(page, "</th>");
     }
     ui_put(page, "</tr>\n");
     for (size_t r = 0; r < group->rows; r++) {
         ui_put(page, "<tr><th class=\"t\">");
-        report_text(page, group->row[r]);
+        picture_text(page, group->row[r]);
         ui_put(page, "</th>");
         for (size_t c = 0; c < group->columns; c++)
             put_cell(page, &group->cell[r * group->columns + c], unit, least, most,
@@ -128,11 +129,11 @@ bool report_matrix(struct ui *page, const json_t *metric, const json_t *matrix)
     page->failed = page->failed || cells == NULL;
     if (is_any) {
         ui_put(page, "<h3>");
-        report_text(page, ui_member(metric, "name"));
+        picture_text(page, ui_member(metric, "name"));
         ui_put(page, " <span class=\"small\">");
-        report_text(page, cells->group[0].axes);
+        picture_text(page, cells->group[0].axes);
         ui_put(page, "</span></h3>\n<p class=\"small\">");
-        report_text(page, ui_member(metric, "about"));
+        picture_text(page, ui_member(metric, "about"));
         ui_put(page, "; %s is better.</p>\n", is_better_higher(metric) ? "higher" : "lower");
         put_group(page, &cells->group[0], metric, unit, least, most);
     }

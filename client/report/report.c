@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "picture/picture.h"
 #include "ui/answer.h"
 
 static const char style[] =
@@ -24,19 +25,6 @@ static const char style[] =
     "1e262b}svg{background:#eef2f3;border-radius:6px}"
     ".heat td{color:#111;border-color:#14191c}}@media print{pre{white-space:pre-wrap}}";
 
-void report_text(struct ui *page, const char *text)
-{
-    static const char special[] = "&<>\"'";
-    static const char *const escaped[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
-    for (const char *c = text == NULL ? "" : text; *c != '\0';) {
-        size_t plain = strcspn(c, special);
-        ui_put(page, "%.*s", (int)plain, c);
-        c += plain;
-        if (*c != '\0')
-            ui_put(page, "%s", escaped[strchr(special, *c++) - special]);
-    }
-}
-
 void report_begin(struct ui *page, const char *node, const json_t *check)
 {
     static const char *const verdicts[] = {"healthy", "degraded", "unhealthy", "unknown"};
@@ -47,20 +35,20 @@ void report_begin(struct ui *page, const char *node, const json_t *check)
             verdict = verdicts[i];
     ui_put(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
                  "name=\"viewport\" content=\"width=device-width\">\n<title>berth: ");
-    report_text(page, node);
+    picture_text(page, node);
     ui_put(page, ", %s</title>\n<style>%s</style></head>\n<body>\n<h1>", verdict, style);
-    report_text(page, node);
+    picture_text(page, node);
     ui_put(page,
            "</h1>\n<p class=\"small\">berth " BERTH_VERSION ", written %s, of a node that is ",
            ui_when(when, (int64_t)time(NULL)));
-    report_text(page, ui_member(check, "origin"));
+    picture_text(page, ui_member(check, "origin"));
     ui_put(page, ", snapshot ");
-    report_text(page, ui_member(check, "snapshot"));
+    picture_text(page, ui_member(check, "snapshot"));
     const json_t *at = json_object_get(check, "last_probe_at_s");
     ui_put(page, ", measured last %s.</p>\n",
            json_is_integer(at) ? ui_when(when, json_integer_value(at)) : "never");
     ui_put(page, "<div class=\"verdict %s\">", verdict);
-    report_text(page, ui_member(check, "reason"));
+    picture_text(page, ui_member(check, "reason"));
     ui_put(page, "%s</div>\n",
            json_is_true(json_object_get(check, "drain"))
                ? ". <b>berth advises to take the node out of service.</b>"
@@ -81,7 +69,7 @@ void report_plain(struct ui *page, void (*draw)(struct ui *ui, const json_t *rep
     draw(&inner, reply);
     page->failed = page->failed || inner.failed;
     ui_put(page, "<pre>");
-    report_text(page, inner.text);
+    picture_text(page, inner.text);
     ui_put(page, "</pre>\n");
     ui_done(&inner);
 }
@@ -96,9 +84,9 @@ void report_table(struct ui *page, const char *title, const json_t *texts)
     json_object_foreach((json_t *)texts, key, value)
     {
         ui_put(page, "<tr><th class=\"t\">");
-        report_text(page, key);
+        picture_text(page, key);
         ui_put(page, "</th><td class=\"t\">");
-        report_text(page, json_string_value(value));
+        picture_text(page, json_string_value(value));
         ui_put(page, "</td></tr>\n");
     }
     ui_put(page, "</table>\n");
@@ -107,7 +95,7 @@ void report_table(struct ui *page, const char *title, const json_t *texts)
 void report_end(struct ui *page, const char *command)
 {
     ui_put(page, "<p class=\"small\">Written by <code>");
-    report_text(page, command);
+    picture_text(page, command);
     ui_put(page, "</code>. Numbers are measured unless they are marked p (published) or n "
                  "(nominal); 1 GB/s is 10<sup>9</sup> bytes per second.</p>\n</body></html>\n");
 }

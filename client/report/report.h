@@ -2,7 +2,7 @@
  * Folder client/report: the page of `berth report`: one HTML file with pictures.
  *
  * Main types: struct ui (the page as it grows).
- * Uses: lib ui
+ * Uses: lib ui picture
  * Public headers: report.h
  * Shown by: tests/system/report.sh
  *
@@ -17,8 +17,6 @@
 #include "ui/ui.h"
 
 /* report/report.c */
-/* appends escaped text; NULL nothing */
-void report_text(struct ui *page, const char *text);
 /* writes the page up to the verdict */
 void report_begin(struct ui *page, const char *node, const json_t *check);
 void report_section(struct ui *page, const char *title, const char *about); /* about NULL: none */
@@ -28,9 +26,6 @@ void report_plain(struct ui *page, void (*draw)(struct ui *ui, const json_t *rep
 /* draws an object of texts; nothing when it is empty */
 void report_table(struct ui *page, const char *title, const json_t *texts);
 void report_end(struct ui *page, const char *command);
-
-/* report/node.c: draws GetNode's places and links as SVG. */
-void report_node(struct ui *page, const json_t *node);
 
 /* report/matrix.c: draws GetMatrix's cells of one combination of axes as a table of colours.
  * metric: its entry of ListMetrics. False when there is nothing to draw. */

@@ -1,0 +1,110 @@
+"""Pictures of nodes and placements: every place and link is there, nothing covers anything.
+
+Prints TAP.
+"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+from berthd import BIN, NODES  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
+
+SVG = "{http://www.w3.org/2000/svg}"
+DRAWN = ["mi250x", "mi300a", "gh200-quad", "h200x4", "epyc-2s", "knl-like", "liar-kfd"]
+
+
+def berth(*words):
+    return subprocess.run([BIN / "berth", *words], capture_output=True, text=True, timeout=60)
+
+
+def picture(node, *words):
+    done = berth("--node", NODES / node, *(words or ["topo"]), "-o", "-")
+    assert done.returncode == 0, (node, done.stderr)
+    return ElementTree.fromstring(done.stdout)
+
+
+def boxes(root, kind):
+    found = [box for box in root.iter(SVG + "rect") if kind in box.get("class", "").split()]
+    return [tuple(float(box.get(key)) for key in ("x", "y", "width", "height")) for box in found]
+
+
+def texts(root):
+    return [text.text or "" for text in root.iter(SVG + "text")]
+
+
+def cover(a, b):
+    return a[0] < b[0] + b[2] and b[0] < a[0] + a[2] and a[1] < b[1] + b[3] and b[1] < a[1] + a[3]
+
+
+def every_place_is_drawn_and_covers_no_other():
+    for node in DRAWN:
+        root = picture(node)
+        places = json.loads(berth("--node", NODES / node, "--json", "topo").stdout)["places"]
+        width, height = (float(root.get(key)) for key in ("width", "height"))
+        for kind in ("package", "llc", "gpu", "nic"):
+            drawn = boxes(root, kind)
+            wanted = [place["name"] for place in places if place["kind"] == kind]
+            some = [box for box in drawn if box[2] != 76] if kind == "gpu" else drawn  # the fabric's are 76 wide
+            assert len(some) == len(wanted), (node, kind, wanted, some)
+            for i, box in enumerate(drawn):
+                assert 0 <= box[0] and box[0] + box[2] <= width and box[1] + box[3] <= height, (node, kind, box)
+                assert not any(cover(box, other) for other in drawn[:i]), (node, kind, box)
+        said = " ".join(texts(root))
+        assert all(place["name"] in said for place in places if place["kind"] in ("gpu", "nic", "llc")), (node, said)
+
+
+def links_have_their_rates():
+    said = texts(picture("mi250x"))
+    assert said.count("200") == 4 and said.count("50") == 6 and said.count("100") == 2, said
+    assert "xgmi ×4, 4 links, 200 GB/s nominal" in said and said.count("36 GB/s nominal") == 8, said
+    said = texts(picture("h200x4"))
+    assert "1 switch" in said and "55.8 GB/s" in said, said  # measured: no word behind it
+    widths = {line.get("stroke-width") for line in picture("mi250x").iter(SVG + "line") if line.get("stroke-opacity")}
+    assert len(widths) == 3, widths  # as wide as they are fast
+
+
+def four_modules_are_a_square():
+    at = sorted((round(x), round(y)) for x, y, width, _ in boxes(picture("gh200-quad"), "gpu") if width == 76)
+    (a, b), (c, d) = (sorted({x for x, _ in at}), sorted({y for _, y in at}))
+    assert len(at) == 4 and abs((b - a) - (d - c)) <= 1, at
+
+
+def a_placement_is_painted():
+    root = picture("mi250x", "bind", "-n", "2", "--host-bytes", "1G")
+    said = texts(root)
+    plan = json.loads(berth("--node", NODES / "mi250x", "--json", "bind", "-n", "2", "--host-bytes", "1G").stdout)
+    for number, task in enumerate(plan["tasks"]):
+        assert f"{task['gpus'][0]}, task {number}" in said, said
+        assert len(boxes(root, f"t{number}")) == 8 + 1, number  # eight cores, and the list's colour
+    assert not boxes(root, "t2")
+
+
+def a_file_is_written_whole_or_not():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "node.svg"
+        assert berth("--node", NODES / "mi250x", "topo", "-o", path).returncode == 0
+        ElementTree.parse(path)
+        done = berth("--node", NODES / "mi250x", "topo", "-o", folder + "/node.gif")
+        assert done.returncode == 64 and done.stderr.count("\n") == 1 and ".svg, .png or .pdf" in done.stderr, done
+        done = berth("--node", NODES / "mi250x", "topo", "-o", folder + "/none/node.svg")
+        assert done.returncode not in (0, 64) and done.stderr.count("\n") == 1, done
+        for suffix, begin in ((".png", b"\x89PNG"), (".pdf", b"%PDF")):
+            path = pathlib.Path(folder) / ("node" + suffix)
+            done = berth("--node", NODES / "mi250x", "topo", "-o", path)
+            if shutil.which("rsvg-convert") is None:
+                assert done.returncode == 65 and "librsvg2-bin" in done.stderr and not path.exists(), done
+            else:
+                assert done.returncode == 0 and path.read_bytes().startswith(begin), done
+    if shutil.which("rsvg-convert") is None:
+        raise LeftOut("rsvg-convert is not here: .png and .pdf were refused as they should be")
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([every_place_is_drawn_and_covers_no_other, links_have_their_rates, four_modules_are_a_square, a_placement_is_painted,
+                        a_file_is_written_whole_or_not]) > 0)
