@@ -7,9 +7,9 @@
 #include "picture/picture.h"
 #include "report/report.h"
 #include "ui/answer.h"
-#include "ui/topo.h"
 
-#define MOST_SERIES 24 /* most histories drawn */
+#define MOST_SERIES 24         /* most histories drawn */
+#define JOB_BYTES   (64 << 20) /* of each transfer of the typical job */
 
 enum { OUTPUT, OPTIONS };
 
@@ -23,7 +23,7 @@ static const struct cmd_option options[] = {
 /* A page in progress: replies that several parts need. */
 struct report {
     struct cmd *cmd;
-    struct ui page, history; /* history: the last part, written separately */
+    struct ui page, curves, history; /* curves, history: later parts, written separately */
     json_t *node, *check, *metrics;
     size_t series;
     bool is_any_matrix;
@@ -58,6 +58,29 @@ static int add_history(struct report *report, const json_t *metric, const json_t
     return status;
 }
 
+/* True for transfers between gpus or with the host: they come first. */
+static bool is_of_gpus(const json_t *metric)
+{
+    const char *name = ui_member(metric, "name");
+    return strncmp(name, "gpu_gpu_", 8) == 0 || strncmp(name, "host_gpu_", 9) == 0;
+}
+
+/* Adds the rates by size of a transfer between gpus, or with the host. */
+static int add_curves(struct report *report, const json_t *metric)
+{
+    const char *name = ui_member(metric, "name");
+    json_t *matrix;
+    if (!is_of_gpus(metric))
+        return CMD_DONE;
+    int status =
+        ask(report, "io.berth.Fabric.GetMatrix", json_pack("{s:s}", "metric", name), &matrix);
+    if (status == CMD_DONE) {
+        report_curves(&report->curves, metric, matrix);
+        json_decref(matrix);
+    }
+    return status;
+}
+
 static int add_matrix(struct report *report, const json_t *metric)
 {
     json_t *matrix, *where = json_deep_copy(json_object_get(metric, "defaults"));
@@ -72,7 +95,7 @@ static int add_matrix(struct report *report, const json_t *metric)
         status = add_history(report, metric, matrix);
     }
     json_decref(matrix);
-    return status;
+    return status == CMD_DONE ? add_curves(report, metric) : status;
 }
 
 static int add_matrices(struct report *report)
@@ -83,14 +106,17 @@ static int add_matrices(struct report *report)
         &report->page, "Matrices",
         "Each metric at its default axes, the best of its own green, half as good or worse red. "
         "Hold the pointer over a cell for its interval, or why it is missing.");
-    json_array_foreach(json_object_get(report->metrics, "metrics"), i, metric)
-    {
-        int status = json_integer_value(json_object_get(metric, "cells")) > 0
-                         ? add_matrix(report, metric)
-                         : CMD_DONE;
-        if (status != CMD_DONE)
-            return status;
-    }
+    ui_put(&report->page, "<div class=\"cards\">\n");
+    for (int of_gpus = 1; of_gpus >= 0; of_gpus--)
+        json_array_foreach(json_object_get(report->metrics, "metrics"), i, metric)
+        {
+            bool is_drawn = json_integer_value(json_object_get(metric, "cells")) > 0 &&
+                            is_of_gpus(metric) == (of_gpus == 1);
+            int status = is_drawn ? add_matrix(report, metric) : CMD_DONE;
+            if (status != CMD_DONE)
+                return status;
+        }
+    ui_put(&report->page, "</div>\n");
     if (!report->is_any_matrix)
         ui_put(&report->page, "<p>Nothing is measured yet.</p>\n");
     return CMD_DONE;
@@ -126,25 +152,75 @@ static int add_plain(struct report *report, const char *title, const char *about
     return CMD_DONE;
 }
 
+/* Adds a job with a task on each gpu that sends to the next and copies with the host. Without gpus,
+ * and where none may be used, there is none. */
+static int add_placement(struct report *report)
+{
+    const json_t *place;
+    json_t *plan;
+    size_t gpus = 0, i;
+    char *text = NULL;
+    json_array_foreach(json_object_get(report->node, "places"), i, place) gpus +=
+        strcmp(ui_member(place, "kind"), "gpu") == 0;
+    if (gpus < 2)
+        return CMD_DONE;
+    json_t *request =
+        json_pack("{s:I,s:s,s:I,s:I}", "tasks", (json_int_t)gpus, "pattern", "ring", "bytes",
+                  (json_int_t)JOB_BYTES, "host_bytes", (json_int_t)JOB_BYTES);
+    char *parameters = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
+    json_decref(request);
+    if (parameters == NULL)
+        return cmd_fail_memory();
+    bool is_placed =
+        berth_call(report->cmd->berth, "io.berth.Placement.Bind", parameters, &text) >= 0;
+    free(parameters);
+    plan = is_placed ? json_loads(text, 0, NULL) : NULL;
+    free(text);
+    if (plan != NULL)
+        report_placement(&report->page,
+                         "A task on each gpu sends 64 MiB to the next one, and copies 64 MiB to "
+                         "the host and back, in an iteration.",
+                         report->node, plan);
+    json_decref(plan);
+    return CMD_DONE;
+}
+
+static int add_contention(struct report *report)
+{
+    json_t *contention;
+    int status = ask(report, "io.berth.Fabric.GetContention", json_object(), &contention);
+    if (status != CMD_DONE)
+        return status;
+    report_runs(&report->page, contention);
+    json_decref(contention);
+    return CMD_DONE;
+}
+
 static int write_page(struct report *report)
 {
     struct ui *page = &report->page;
     report_begin(page, ui_member(report->node, "name"), report->check);
+    ui_put(page, "<div class=\"picture\">");
+    picture_node(page, report->node, NULL);
+    ui_put(page, "</div>\n");
     report_section(page, "Health",
                    "What berth health says. On the node, berth probe measures again, berth history "
                    "shows since when, berth accept takes the measured values as the baseline.");
     report_plain(page, ui_health, report->check);
-    report_section(page, "Topology",
-                   "Memory with its cores above, gpus and network cards next to it below. A line "
-                   "is a link, the wider the faster; hold the pointer over it for its rates.");
-    ui_put(page, "<div class=\"scroll\">");
-    picture_node(page, report->node, NULL);
-    ui_put(page, "</div>\n");
-    report_plain(page, ui_topo, report->node);
-    int status = add_plain(report, "Claims", "Who has claimed what.",
-                           "io.berth.Placement.ListClaims", ui_claims);
+    int status = add_matrices(report);
+    if (status == CMD_DONE && report->curves.length > 0) {
+        report_section(page, "Transfers by size",
+                       "A line for each pair; points are measured, with their 95 % intervals.");
+        ui_put(page, "<div class=\"cards\">\n%s</div>\n", report->curves.text);
+    }
+    page->failed = page->failed || report->curves.failed;
     if (status == CMD_DONE)
-        status = add_matrices(report);
+        status = add_contention(report);
+    if (status == CMD_DONE)
+        status = add_placement(report);
+    if (status == CMD_DONE)
+        status = add_plain(report, "Claims", "Who has claimed what.",
+                           "io.berth.Placement.ListClaims", ui_claims);
     if (status == CMD_DONE)
         status = add_plain(report, "History",
                            "What was found wrong and what has cleared, the latest change first; "
@@ -175,8 +251,10 @@ static int show(struct report *report)
 
 static int run(struct cmd *cmd)
 {
-    struct report report = {
-        .cmd = cmd, .page = {.utf8 = true, .width = 120}, .history = {.utf8 = true, .width = 120}};
+    struct report report = {.cmd = cmd,
+                            .page = {.utf8 = true, .width = 120},
+                            .curves = {.utf8 = true},
+                            .history = {.utf8 = true, .width = 120}};
     if (!cmd_has(cmd, &options[OUTPUT]))
         return cmd_usage(cmd, "where to? -o FILE");
     if (cmd_wants_json(cmd))
@@ -191,6 +269,7 @@ static int run(struct cmd *cmd)
     if (status == CMD_DONE)
         status = show(&report);
     ui_done(&report.page);
+    ui_done(&report.curves);
     ui_done(&report.history);
     json_decref(report.node);
     json_decref(report.check);

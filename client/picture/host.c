@@ -160,7 +160,8 @@ static bool is_of_gpu(const struct picture *picture, int numa)
     for (size_t i = 0; i < picture->node->link_count; i++) {
         const struct ui_link *link = &picture->node->link[i];
         int other = link->from == numa ? link->to : link->to == numa ? link->from : -1;
-        if (other >= 0 && picture->node->place[other].kind == UI_GPU)
+        if (other >= 0 && picture->node->place[other].kind == UI_GPU &&
+            strcmp(link->kind, "membus") == 0)
             return true;
     }
     return false;
@@ -212,7 +213,12 @@ void picture_place_host(struct picture *picture, double y)
         picture->right = fmax(picture->right, box.x + box.width);
     }
     picture->bottom = y + row;
-    size_t count = devices_of(picture, -1, -1, device);
+    size_t count = 0; /* devices at no NUMA node that is drawn */
+    for (size_t i = 0; i < picture->node->place_count && count < CHILDREN; i++) {
+        enum ui_kind kind = picture->node->place[i].kind;
+        if ((kind == UI_GPU || kind == UI_NIC) && picture->box[i].width <= 0)
+            device[count++] = (int)i;
+    }
     if (count == 0)
         return;
     struct picture_box box =

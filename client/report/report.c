@@ -9,7 +9,7 @@
 
 static const char style[] =
     "body{font:15px/1.45 system-ui,sans-serif;margin:0 "
-    "auto;max-width:1200px;padding:1rem;color:#1d2429;background:#fff}"
+    "auto;max-width:1240px;padding:1rem;color:#1d2429;background:#fff}"
     "h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.15rem;margin:2rem 0 .4rem;border-bottom:1px "
     "solid #cfd8dc}h3{font-size:1rem;margin:1rem 0 .3rem}"
     "p{margin:.3rem 0;max-width:75ch}pre{font:13px/1.35 "
@@ -17,13 +17,18 @@ static const char style[] =
     ".verdict{padding:.8rem 1rem;border-radius:8px;font-size:1.1rem;color:#fff;margin:.8rem "
     "0}.healthy{background:#2e7d32}.degraded{background:#b26a00}"
     ".unhealthy{background:#b71c1c}.unknown{background:#546e7a}.scroll{overflow-x:auto}"
+    ".cards{columns:26rem;column-gap:1rem}.card{border:1px solid #cfd8dc;border-radius:8px;"
+    "padding:.2rem .8rem .6rem;margin:0 0 1rem;break-inside:avoid}"
+    ".grid{stroke:#cfd8dc}svg{max-width:100%;height:auto}"
+    ".picture{overflow-x:auto}.picture svg{max-width:none}"
     "table{border-collapse:collapse;font-size:13px}td,th{padding:.15rem "
     ".45rem;text-align:right;white-space:nowrap}th{font-weight:600}"
     "td.t,th.t{text-align:left;white-space:normal}.heat td{border:1px solid "
     "#fff}.small{color:#607080;font-size:13px}svg text{font:11px system-ui,sans-serif;fill:#1d2429}"
     "@media(prefers-color-scheme:dark){body{background:#14191c;color:#dde5e9}pre{background:#"
     "1e262b}svg{background:#eef2f3;border-radius:6px}"
-    ".heat td{color:#111;border-color:#14191c}}@media print{pre{white-space:pre-wrap}}";
+    ".small{color:#a3b2bb}.card{border-color:#3a464d}.heat "
+    "td{color:#111;border-color:#14191c}}@media print{pre{white-space:pre-wrap}}";
 
 void report_begin(struct ui *page, const char *node, const json_t *check)
 {
@@ -65,11 +70,18 @@ void report_section(struct ui *page, const char *title, const char *about)
 void report_plain(struct ui *page, void (*draw)(struct ui *ui, const json_t *reply),
                   const json_t *reply)
 {
-    struct ui inner = {.utf8 = true, .width = 120};
+    struct ui inner = {.utf8 = true, .width = 100};
     draw(&inner, reply);
     page->failed = page->failed || inner.failed;
     ui_put(page, "<pre>");
-    picture_text(page, inner.text);
+    for (char *line = inner.text, *end; line != NULL && *line != '\0'; line = end) {
+        end = line + strcspn(line, "\n");
+        bool is_last = *end == '\0';
+        *end = '\0';
+        picture_text(page, line);
+        ui_put(page, "\n");
+        end += !is_last;
+    }
     ui_put(page, "</pre>\n");
     ui_done(&inner);
 }

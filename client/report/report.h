@@ -27,14 +27,24 @@ void report_plain(struct ui *page, void (*draw)(struct ui *ui, const json_t *rep
 void report_table(struct ui *page, const char *title, const json_t *texts);
 void report_end(struct ui *page, const char *command);
 
-/* report/matrix.c: draws GetMatrix's cells of one combination of axes as a table of colours.
- * metric: its entry of ListMetrics. False when there is nothing to draw. */
+/* report/heatmap.c: draws GetMatrix's cells of one combination of axes as a table of colours, large
+ * ones as a picture. metric: its entry of ListMetrics. False when there is nothing to draw. */
 bool report_matrix(struct ui *page, const json_t *metric, const json_t *matrix);
 
 /* Finds the cell with the worst number; from and to are borrowed from the reply. False when there
  * is none. */
 bool report_worst(const json_t *metric, const json_t *matrix, const char **ret_from,
                   const char **ret_to);
+
+/* report/curves.c: draws the measured rates by size at the metric's default axes, as SVG. False
+ * when there are not several sizes. */
+bool report_curves(struct ui *page, const json_t *metric, const json_t *matrix);
+
+/* report/runs.c: draws GetContention's runs as bars; nothing without runs of several. */
+void report_runs(struct ui *page, const json_t *contention);
+
+/* report/placement.c: draws Bind's reply beside rank order, and on the node. */
+void report_placement(struct ui *page, const char *about, const json_t *node, const json_t *plan);
 
 /* report/history.c: draws a cell's points over time as SVG, with the baseline (GetBaseline's reply,
  * NULL none). False for fewer than two points. */

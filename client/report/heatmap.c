@@ -9,8 +9,10 @@
 #include "ui/answer.h"
 #include "ui/cells.h"
 
-#define MOST_DRAWN 64 /* most rows or columns */
-#define MOST_OPEN  24 /* more combinations start folded */
+#define MOST_DRAWN 288 /* most rows or columns */
+#define MOST_TABLE 16  /* more are a picture */
+#define SQUARE     9   /* side of a cell in the picture */
+#define NAMES      64  /* room for names of rows */
 
 static bool is_better_higher(const json_t *metric)
 {
@@ -20,37 +22,34 @@ static bool is_better_higher(const json_t *metric)
 /* Colours from green for the best over yellow to red, by the logarithm, because values of a matrix
  * differ by factors. Red is half as good as the best, or the worst value when that is even worse.
  */
-static void put_colour(struct ui *page, double value, double least, double most, bool higher)
+static int hue(double value, double least, double most, bool higher)
 {
     double away = higher ? log(most / value) : log(value / least);
     double share = 1 - fmin(1, away / fmax(log(most / least), log(2)));
-    ui_put(page, " style=\"background:hsl(%d,62%%,72%%);color:#111\"",
-           (int)lround(8 + 127 * share));
+    return (int)lround(8 + 127 * share);
 }
 
-/* Writes the tooltip of a cell. */
-static void put_title(struct ui *page, const struct ui_one_cell *cell, const char *unit)
+/* Writes where a cell leads, its source, interval and repetitions, or why it is missing. */
+static void put_tip(struct ui *page, const struct ui_one_cell *cell, const char *unit)
 {
     char low[UI_NUMBER], high[UI_NUMBER];
-    ui_put(page, " title=\"");
     picture_text(page, cell->from);
     ui_put(page, " to ");
     picture_text(page, cell->to);
     if (cell->why_not != NULL) {
         ui_put(page, ": ");
         picture_text(page, cell->why_not);
-    } else {
-        ui_put(page, ", ");
-        picture_text(page, cell->source);
-        if (!isnan(cell->low) && !isnan(cell->high))
-            ui_put(page,
-                   strcmp(cell->source, "measured") == 0 ? ", 95 %% %s to %s"
-                                                         : ", stated range %s to %s",
-                   ui_value(page, low, cell->low, unit), ui_value(page, high, cell->high, unit));
-        if (cell->repetitions > 0)
-            ui_put(page, ", %ld repetitions", cell->repetitions);
+        return;
     }
-    ui_put(page, "\"");
+    ui_put(page, ", ");
+    picture_text(page, cell->source);
+    if (!isnan(cell->low) && !isnan(cell->high))
+        ui_put(page,
+               strcmp(cell->source, "measured") == 0 ? ", 95 %% %s to %s"
+                                                     : ", stated range %s to %s",
+               ui_value(page, low, cell->low, unit), ui_value(page, high, cell->high, unit));
+    if (cell->repetitions > 0)
+        ui_put(page, ", %ld repetitions", cell->repetitions);
 }
 
 static void put_cell(struct ui *page, const struct ui_one_cell *cell, const char *unit,
@@ -63,8 +62,11 @@ static void put_cell(struct ui *page, const struct ui_one_cell *cell, const char
         return;
     }
     if (cell->value > 0)
-        put_colour(page, cell->value, least, most, higher);
-    put_title(page, cell, unit);
+        ui_put(page, " style=\"background:hsl(%d,62%%,72%%);color:#111\"",
+               hue(cell->value, least, most, higher));
+    ui_put(page, " title=\"");
+    put_tip(page, cell, unit);
+    ui_put(page, "\"");
     const char *mark = strcmp(cell->source, "published") == 0 ? " p"
                        : strcmp(cell->source, "nominal") == 0 ? " n"
                                                               : "";
@@ -86,21 +88,46 @@ static bool find_range(const struct ui_group *group, double *ret_least, double *
     return most > 0;
 }
 
-static void put_group(struct ui *page, const struct ui_group *group, const json_t *metric,
+/* Draws a large matrix as small squares; the tip of each has its value. */
+static void put_squares(struct ui *page, const struct ui_group *group, const json_t *metric,
+                        const char *unit, double least, double most)
+{
+    size_t width = NAMES + group->columns * SQUARE, height = 14 + group->rows * SQUARE;
+    ui_put(page, "<div class=\"scroll\"><svg viewBox=\"0 0 %zu %zu\" width=\"%zu\" role=\"img\">\n",
+           width, height, width);
+    for (size_t r = 0; r < group->rows; r++) {
+        if (r % 8 == 0) {
+            ui_put(page, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">", NAMES - 4,
+                   14 + r * SQUARE + SQUARE);
+            picture_text(page, group->row[r]);
+            ui_put(page, "</text>\n");
+        }
+        for (size_t c = 0; c < group->columns; c++) {
+            const struct ui_one_cell *cell = &group->cell[r * group->columns + c];
+            char number[UI_NUMBER];
+            if (cell->from == NULL || !(cell->value > 0))
+                continue;
+            ui_put(page,
+                   "<rect x=\"%zu\" y=\"%zu\" width=\"%d\" height=\"%d\" "
+                   "fill=\"hsl(%d,62%%,62%%)\"><title>%s: ",
+                   NAMES + c * SQUARE, 14 + r * SQUARE, SQUARE - 1, SQUARE - 1,
+                   hue(cell->value, least, most, is_better_higher(metric)),
+                   ui_value(page, number, cell->value, unit));
+            put_tip(page, cell, unit);
+            ui_put(page, "</title></rect>\n");
+        }
+    }
+    for (size_t c = 0; c < group->columns; c += 8) {
+        ui_put(page, "<text x=\"%zu\" y=\"10\">", NAMES + c * SQUARE);
+        picture_text(page, group->column[c]);
+        ui_put(page, "</text>\n");
+    }
+    ui_put(page, "</svg></div>\n");
+}
+
+static void put_table(struct ui *page, const struct ui_group *group, const json_t *metric,
                       const char *unit, double least, double most)
 {
-    if (group->rows > MOST_DRAWN || group->columns > MOST_DRAWN) {
-        char low[UI_NUMBER], high[UI_NUMBER];
-        ui_put(page, "<p>%zu rows and %zu columns, from %s to %s: <code>berth matrix ", group->rows,
-               group->columns, ui_value(page, low, least, unit), ui_value(page, high, most, unit));
-        picture_text(page, ui_member(metric, "name"));
-        ui_put(page, "</code> has all of them.</p>\n");
-        return;
-    }
-    bool is_folded = group->rows > MOST_OPEN || group->columns > MOST_OPEN;
-    if (is_folded)
-        ui_put(page, "<details><summary>%zu rows and %zu columns</summary>", group->rows,
-               group->columns);
     ui_put(page, "<div class=\"scroll\"><table class=\"heat\"><tr><th class=\"t\">from \\ to</th>");
     for (size_t c = 0; c < group->columns; c++) {
         ui_put(page, "<th>");
@@ -117,7 +144,25 @@ static void put_group(struct ui *page, const struct ui_group *group, const json_
                      is_better_higher(metric));
         ui_put(page, "</tr>\n");
     }
-    ui_put(page, "</table></div>%s\n", is_folded ? "</details>" : "");
+    ui_put(page, "</table></div>\n");
+}
+
+static void put_group(struct ui *page, const struct ui_group *group, const json_t *metric,
+                      const char *unit, double least, double most)
+{
+    char low[UI_NUMBER], high[UI_NUMBER];
+    ui_put(page, "<p class=\"small\">%s to %s</p>\n", ui_value(page, low, least, unit),
+           ui_value(page, high, most, unit));
+    if (group->rows > MOST_DRAWN || group->columns > MOST_DRAWN) {
+        ui_put(page, "<p>%zu rows and %zu columns: <code>berth matrix ", group->rows,
+               group->columns);
+        picture_text(page, ui_member(metric, "name"));
+        ui_put(page, "</code> has all of them.</p>\n");
+    } else if (group->rows > MOST_TABLE || group->columns > MOST_TABLE) {
+        put_squares(page, group, metric, unit, least, most);
+    } else {
+        put_table(page, group, metric, unit, least, most);
+    }
 }
 
 bool report_matrix(struct ui *page, const json_t *metric, const json_t *matrix)
@@ -128,7 +173,7 @@ bool report_matrix(struct ui *page, const json_t *metric, const json_t *matrix)
     bool is_any = cells != NULL && cells->count > 0 && find_range(&cells->group[0], &least, &most);
     page->failed = page->failed || cells == NULL;
     if (is_any) {
-        ui_put(page, "<h3>");
+        ui_put(page, "<div class=\"card\"><h3>");
         picture_text(page, ui_member(metric, "name"));
         ui_put(page, " <span class=\"small\">");
         picture_text(page, cells->group[0].axes);
@@ -136,6 +181,7 @@ bool report_matrix(struct ui *page, const json_t *metric, const json_t *matrix)
         picture_text(page, ui_member(metric, "about"));
         ui_put(page, "; %s is better.</p>\n", is_better_higher(metric) ? "higher" : "lower");
         put_group(page, &cells->group[0], metric, unit, least, most);
+        ui_put(page, "</div>\n");
     }
     if (cells != NULL)
         ui_cells_free(cells);

@@ -1,0 +1,172 @@
+/* Curves of transfers by size, in SVG: both axes logarithmic, measured points with intervals. */
+#include "report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "picture/picture.h"
+#include "ui/answer.h"
+#include "ui/cells.h"
+
+#define WIDTH       560.0
+#define HEIGHT      300.0
+#define LEFT        64.0
+#define BOTTOM      36.0
+#define POINTS_MOST 1024
+#define PAIRS_MOST  24
+#define COLOURS     8
+
+struct point {
+    const char *from, *to;
+    double bytes, rate, low, high; /* low and high NAN unknown */
+};
+
+struct plot {
+    struct ui *page;
+    struct point *point; /* by pair, then ascending by size */
+    size_t count;
+    double least_bytes, most_bytes, least, most;
+};
+
+static const char *const colours[COLOURS] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e",
+                                             "#9467bd", "#8c564b", "#e377c2", "#17becf"};
+
+static double x_of(const struct plot *plot, double bytes)
+{
+    return LEFT + (WIDTH - LEFT - 12) * log(bytes / plot->least_bytes) /
+                      fmax(log(plot->most_bytes / plot->least_bytes), 1e-9);
+}
+
+static double y_of(const struct plot *plot, double rate)
+{
+    return HEIGHT - BOTTOM -
+           (HEIGHT - BOTTOM - 12) * log(rate / plot->least) /
+               fmax(log(plot->most / plot->least), 1e-9);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct point *one = a, *other = b;
+    int order = ui_compare_names(one->from, other->from);
+    order = order == 0 ? ui_compare_names(one->to, other->to) : order;
+    return order != 0 ? order : (one->bytes > other->bytes) - (one->bytes < other->bytes);
+}
+
+/* True for a cell at the metric's default axes but for its size. */
+static bool is_default(const json_t *cell, const json_t *defaults)
+{
+    const json_t *axes = json_object_get(cell, "axes"), *value;
+    const char *key;
+    json_object_foreach((json_t *)(uintptr_t)axes, key, value)
+    {
+        if (strcmp(key, "bytes") != 0 && !json_equal(value, json_object_get(defaults, key)))
+            return false;
+    }
+    return true;
+}
+
+static void collect(struct plot *plot, const json_t *metric, const json_t *matrix)
+{
+    const json_t *cell;
+    size_t i;
+    json_array_foreach(json_object_get(matrix, "cells"), i, cell)
+    {
+        double bytes = atof(ui_member(json_object_get(cell, "axes"), "bytes")),
+               rate = ui_member_number(cell, "value");
+        if (!(bytes > 0) || !(rate > 0) || plot->count == POINTS_MOST ||
+            strcmp(ui_member(cell, "source"), "measured") != 0 ||
+            !is_default(cell, json_object_get(metric, "defaults")))
+            continue;
+        plot->point[plot->count++] = (struct point){
+            ui_member(cell, "from"),       ui_member(cell, "to"),         bytes, rate,
+            ui_member_number(cell, "low"), ui_member_number(cell, "high")};
+        plot->least_bytes = fmin(plot->least_bytes, bytes);
+        plot->most_bytes = fmax(plot->most_bytes, bytes);
+        plot->least = fmin(plot->least, rate);
+        plot->most = fmax(plot->most, rate);
+    }
+    qsort(plot->point, plot->count, sizeof *plot->point, compare);
+}
+
+/* Lines at powers of ten of the rate, and of four of the size. */
+static void put_grid(const struct plot *plot)
+{
+    char number[UI_NUMBER];
+    for (double rate = pow(10, ceil(log10(plot->least))); rate <= plot->most; rate *= 10)
+        ui_put(plot->page,
+               "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"grid\"/><text "
+               "x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
+               LEFT, WIDTH - 12, y_of(plot, rate), y_of(plot, rate), LEFT - 6, y_of(plot, rate) + 4,
+               ui_rate(number, rate));
+    for (double bytes = pow(4, ceil(log2(plot->least_bytes) / 2)); bytes <= plot->most_bytes;
+         bytes *= 16)
+        ui_put(plot->page,
+               "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"12\" y2=\"%.0f\" class=\"grid\"/><text "
+               "x=\"%.1f\" y=\"%.0f\" text-anchor=\"middle\">%s</text>\n",
+               x_of(plot, bytes), x_of(plot, bytes), HEIGHT - BOTTOM, x_of(plot, bytes),
+               HEIGHT - BOTTOM + 16, ui_count_bytes(number, (int64_t)bytes));
+}
+
+/* The points of one pair; returns the index behind them. */
+static size_t put_pair(const struct plot *plot, size_t first, size_t number)
+{
+    const struct point *points = plot->point;
+    const char *colour = colours[number % COLOURS];
+    char rate[UI_NUMBER], bytes[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER];
+    size_t end = first;
+    ui_put(plot->page, "<polyline fill=\"none\" stroke=\"%s\" stroke-opacity=\".6\" points=\"",
+           colour);
+    for (; end < plot->count && strcmp(points[end].from, points[first].from) == 0 &&
+           strcmp(points[end].to, points[first].to) == 0;
+         end++)
+        ui_put(plot->page, "%.1f,%.1f ", x_of(plot, points[end].bytes),
+               y_of(plot, points[end].rate));
+    ui_put(plot->page, "\"/>\n");
+    for (size_t i = first; i < end; i++) {
+        const struct point *point = &points[i];
+        double x = x_of(plot, point->bytes);
+        if (point->low > 0 && point->high > 0)
+            ui_put(plot->page,
+                   "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n", x, x,
+                   y_of(plot, fmax(point->low, plot->least)),
+                   y_of(plot, fmin(point->high, plot->most)), colour);
+        ui_put(plot->page, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\" fill=\"%s\"><title>", x,
+               y_of(plot, point->rate), colour);
+        picture_text(plot->page, point->from);
+        ui_put(plot->page, " to ");
+        picture_text(plot->page, point->to);
+        ui_put(plot->page, ", %s: %s", ui_count_bytes(bytes, (int64_t)point->bytes),
+               ui_rate(rate, point->rate));
+        if (point->low > 0 && point->high > 0)
+            ui_put(plot->page, " (%s to %s)", ui_rate(low, point->low), ui_rate(high, point->high));
+        ui_put(plot->page, "</title></circle>\n");
+    }
+    return end;
+}
+
+bool report_curves(struct ui *page, const json_t *metric, const json_t *matrix)
+{
+    struct plot plot = {.page = page,
+                        .point = calloc(POINTS_MOST, sizeof *plot.point),
+                        .least_bytes = INFINITY,
+                        .least = INFINITY};
+    page->failed = page->failed || plot.point == NULL;
+    if (plot.point != NULL)
+        collect(&plot, metric, matrix);
+    bool is_any = plot.count > 1 && plot.most_bytes > plot.least_bytes && plot.most > plot.least;
+    if (is_any) {
+        ui_put(page, "<div class=\"card\"><h3>");
+        picture_text(page, ui_member(metric, "name"));
+        ui_put(page,
+               "</h3>\n<div class=\"scroll\"><svg class=\"plot\" viewBox=\"0 0 %.0f %.0f\" "
+               "width=\"%.0f\" role=\"img\">\n",
+               WIDTH, HEIGHT, WIDTH);
+        put_grid(&plot);
+        for (size_t i = 0, pair = 0; i < plot.count && pair < PAIRS_MOST; pair++)
+            i = put_pair(&plot, i, pair);
+        ui_put(page, "</svg></div></div>\n");
+    }
+    free(plot.point);
+    return is_any;
+}
