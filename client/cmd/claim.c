@@ -7,7 +7,7 @@
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 
-enum { TTL, KEY, OWNER, PROFILING, CONFIGURATION, OPTIONS };
+enum { TTL, KEY, OWNER, PROFILING, CONFIGURATION, QUIET, OPTIONS };
 
 static const struct cmd_option options[] = {
     [TTL] = {.letter = 't',
@@ -27,6 +27,7 @@ static const struct cmd_option options[] = {
     [CONFIGURATION] = {.name = "configuration",
                        .value = "TEXT",
                        .help = "how they are profiled: gpus of AMD are shared under the same one"},
+    [QUIET] = {.letter = 'q', .name = "quiet", .help = "print the claim's number alone"},
 };
 
 /* Parses seconds, or a number and one of s m h d. */
@@ -98,6 +99,12 @@ static int make_request(struct cmd *cmd, json_t *request)
     return status;
 }
 
+static void put_number(struct ui *ui, const json_t *reply)
+{
+    ui_text(ui, ui_member(json_object_get(reply, "claim"), "claim"));
+    ui_put(ui, "\n");
+}
+
 static int run_claim(struct cmd *cmd)
 {
     json_t *reply = NULL;
@@ -108,7 +115,7 @@ static int run_claim(struct cmd *cmd)
         fputs("berth: warning: the claim is in force but not stored: it would not outlive the "
               "daemon (berth status says how the store is)\n",
               stderr);
-    status = cmd_show(cmd, reply, ui_claim);
+    status = cmd_show(cmd, reply, cmd_has(cmd, &options[QUIET]) ? put_number : ui_claim);
     json_decref(reply);
     return status;
 }

@@ -1,20 +1,201 @@
-/* berth watch: one line for each new snapshot, with its changes. */
+/* berth watch: what changed with each new snapshot, from which to which value. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd/stream.h"
 #include "ui/answer.h"
 
+#define SHOWN_MOST   5 /* changed values of a metric, the largest change first */
+#define CHANGES_MOST 65536
+
+struct watch {
+    struct cmd *cmd;
+    struct berth *values; /* a connection of its own, as the stream keeps the first; NULL none */
+    json_t *known;        /* by metric: cells by "from to axes" */
+    bool is_json, has_begun;
+};
+
+struct change {
+    const char *cell;
+    const json_t *before, *now;
+    double size; /* of the logarithm of the ratio */
+};
+
+static json_t *ask(struct watch *watch, const char *method, json_t *take_parameters)
+{
+    char *parameters = take_parameters != NULL ? json_dumps(take_parameters, JSON_COMPACT) : NULL,
+         *text = NULL;
+    json_t *reply = NULL;
+    json_decref(take_parameters);
+    if (parameters != NULL && watch->values != NULL &&
+        berth_call(watch->values, method, parameters, &text) >= 0)
+        reply = json_loads(text, 0, NULL);
+    free(parameters);
+    free(text);
+    return reply;
+}
+
+/* "gpu0 to gpu1 direction=write, sdma=on". */
+static void name_cell(struct ui *name, const json_t *cell)
+{
+    const json_t *axes = json_object_get(cell, "axes"), *value;
+    const char *key, *separator = " ";
+    ui_text(name, ui_member(cell, "from"));
+    ui_put(name, " to ");
+    ui_text(name, ui_member(cell, "to"));
+    json_object_foreach((json_t *)(uintptr_t)axes, key, value)
+    {
+        ui_put(name, "%s", separator);
+        ui_text(name, key);
+        ui_put(name, "=");
+        ui_text(name, json_string_value(value));
+        separator = ", ";
+    }
+}
+
+/* The measured cells of a metric by name, with its unit; NULL where it cannot be had. */
+static json_t *load(struct watch *watch, const char *metric)
+{
+    json_t *reply = ask(watch, "io.berth.Fabric.GetMatrix", json_pack("{s:s}", "metric", metric)),
+           *cells = json_object(), *cell;
+    size_t i;
+    if (reply == NULL) {
+        json_decref(cells);
+        return NULL;
+    }
+    json_object_set_new(cells, "", json_string(ui_member(reply, "unit")));
+    json_array_foreach(json_object_get(reply, "cells"), i, cell)
+    {
+        struct ui name = {.utf8 = true};
+        name_cell(&name, cell);
+        if (json_is_number(json_object_get(cell, "value")) && name.text != NULL)
+            json_object_set(cells, name.text, json_object_get(cell, "value"));
+        ui_done(&name);
+    }
+    json_decref(reply);
+    return cells;
+}
+
+static void load_all(struct watch *watch)
+{
+    json_t *reply = ask(watch, "io.berth.Fabric.ListMetrics", json_object());
+    const json_t *metric;
+    size_t i;
+    json_array_foreach(json_object_get(reply, "metrics"), i, metric)
+    {
+        const char *name = ui_member(metric, "name");
+        if (json_integer_value(json_object_get(metric, "cells")) > 0)
+            json_object_set_new(watch->known, name, load(watch, name));
+    }
+    json_decref(reply);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double one = ((const struct change *)a)->size, other = ((const struct change *)b)->size;
+    return (one < other) - (one > other);
+}
+
+/* Cells that both have and that differ; new and lost ones are counted. */
+static size_t compare(const json_t *before, json_t *now, struct change *change, size_t *ret_new)
+{
+    const char *cell;
+    json_t *value;
+    size_t count = 0;
+    *ret_new = 0;
+    json_object_foreach(now, cell, value)
+    {
+        const json_t *old = json_object_get(before, cell);
+        double one = json_number_value(old), other = json_number_value(value);
+        *ret_new += old == NULL;
+        if (*cell == '\0' || old == NULL || one == other || count == CHANGES_MOST)
+            continue;
+        change[count++] = (struct change){cell, old, value,
+                                          one > 0 && other > 0 ? fabs(log(other / one)) : INFINITY};
+    }
+    qsort(change, count, sizeof *change, by_size);
+    return count;
+}
+
+/* Prints the largest changes of a metric, and keeps its values. */
+static void put_metric(struct watch *watch, struct ui *ui, const char *when, const char *metric)
+{
+    json_t *now = load(watch, metric);
+    const json_t *before = json_object_get(watch->known, metric);
+    struct change *change = now != NULL ? calloc(CHANGES_MOST, sizeof *change) : NULL;
+    const char *unit = json_string_value(json_object_get(now, ""));
+    char one[UI_NUMBER], other[UI_NUMBER];
+    size_t added = 0, count = change != NULL ? compare(before, now, change, &added) : 0;
+    for (size_t i = 0; i < count && i < SHOWN_MOST; i++)
+        ui_put(ui, "%s %s %s: %s to %s (%+.1f %%)\n", when, metric, change[i].cell,
+               ui_value(ui, one, json_number_value(change[i].before), unit),
+               ui_value(ui, other, json_number_value(change[i].now), unit),
+               100 * (json_number_value(change[i].now) / json_number_value(change[i].before) - 1));
+    if (count > SHOWN_MOST)
+        ui_put(ui, "%s %s: %zu more values changed by at most %.1f %%\n", when, metric,
+               count - SHOWN_MOST, 100 * expm1(change[SHOWN_MOST].size));
+    if (count == 0 && added > 0)
+        ui_put(ui, "%s %s: %zu new values\n", when, metric, added);
+    else if (count == 0)
+        ui_put(ui, "%s %s: measured again\n", when, metric);
+    free(change);
+    if (now != NULL)
+        json_object_set_new(watch->known, metric, now);
+}
+
+static void put_changes(struct watch *watch, struct ui *ui, const json_t *reply)
+{
+    const json_t *item;
+    char when[UI_NUMBER];
+    size_t i;
+    ui_when(when, (int64_t)time(NULL));
+    if (!watch->has_begun) {
+        load_all(watch);
+        ui_put(ui, "%s watching from snapshot ", when);
+        ui_text(ui, ui_member(reply, "snapshot"));
+        ui_put(ui, "\n");
+        watch->has_begun = true;
+        return;
+    }
+    json_array_foreach(json_object_get(reply, "changed"), i, item)
+    {
+        const char *name = json_is_string(item) ? json_string_value(item) : "?";
+        char clean[UI_NUMBER * 2];
+        ui_clean(clean, sizeof clean, name);
+        if (strcmp(name, "claims") == 0 || strcmp(name, "node") == 0)
+            ui_put(ui, "%s %s changed (berth %s)\n", when, name,
+                   strcmp(name, "claims") == 0 ? "claims" : "topo");
+        else
+            put_metric(watch, ui, when, clean);
+    }
+}
+
 static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char *text)
 {
-    const bool *json = stream->arg;
+    struct watch *watch = stream->arg;
     struct ui ui;
     ui_init(&ui, STDOUT_FILENO);
-    if (*json)
+    if (watch->is_json)
         ui_put(&ui, "%s\n", text);
     else
-        ui_change(&ui, reply);
-    stream->status = cmd_print(&ui);
+        put_changes(watch, &ui, reply);
+    stream->status = ui.length > 0 || ui.failed ? cmd_print(&ui) : CMD_DONE;
     return stream->status != CMD_DONE;
+}
+
+/* The private daemon of --node has one connection: its values never change either. */
+static struct berth *connect_again(const struct cmd *cmd)
+{
+    struct berth *berth = cmd_has(cmd, &cmd_globals[CMD_NODE]) ? NULL : berth_new();
+    if (berth != NULL && berth_connect(berth, cmd_value(cmd, &cmd_globals[CMD_SOCKET])) < 0) {
+        berth_free(berth);
+        berth = NULL;
+    }
+    return berth;
 }
 
 static int run(struct cmd *cmd)
@@ -22,21 +203,24 @@ static int run(struct cmd *cmd)
     int status = cmd_connect(cmd);
     if (status != CMD_DONE)
         return status;
-    bool json = cmd_wants_json(cmd);
+    struct watch watch = {.cmd = cmd, .is_json = cmd_wants_json(cmd), .known = json_object()};
     json_t *request = json_object();
+    watch.values = watch.is_json ? NULL : connect_again(cmd);
     struct cmd_stream stream = {.method = "io.berth.Fabric.Watch",
                                 .parameters = request,
                                 .timeout_ms = -1,
                                 .on_reply = on_reply,
-                                .arg = &json};
+                                .arg = &watch};
     enum cmd_end end = cmd_stream_run(cmd, &stream);
     json_decref(request);
+    json_decref(watch.known);
+    berth_free(watch.values);
     return end == CMD_END_LOST ? cmd_fail_daemon(cmd, stream.lost) : stream.status;
 }
 
 const struct cmd_command cmd_watch = {
     .name = "watch",
     .operands = "",
-    .about = "say what changed whenever there is a new snapshot, until interrupted",
+    .about = "say what changes, from which to which value, until interrupted",
     .run = run,
 };

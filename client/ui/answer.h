@@ -18,7 +18,6 @@ bool ui_bind_environment(struct ui *ui, const json_t *task);
 
 /* ui/status.c: state and activity of the daemon. */
 void ui_status(struct ui *ui, const json_t *reply);
-void ui_change(struct ui *ui, const json_t *reply); /* prints one line for a reply of Watch */
 
 /* Prints a probe's progress as a bar without a line end, or as a line of words. */
 void ui_progress_bar(struct ui *ui, const json_t *reply);

@@ -51,20 +51,6 @@ void ui_status(struct ui *ui, const json_t *reply)
     ui_table_end(&table, 0, false);
 }
 
-void ui_change(struct ui *ui, const json_t *reply)
-{
-    const json_t *changed = json_object_get(reply, "changed"), *item;
-    size_t i;
-    ui_text(ui, ui_member(reply, "snapshot"));
-    ui_put(ui, "%s", json_array_size(changed) > 0 ? ":" : "");
-    json_array_foreach(changed, i, item)
-    {
-        ui_put(ui, "%s", i > 0 ? ", " : " ");
-        ui_text(ui, json_string_value(item));
-    }
-    ui_put(ui, "\n");
-}
-
 static long long count_of(const json_t *reply, const char *key)
 {
     return (long long)json_integer_value(json_object_get(reply, key));
