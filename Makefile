@@ -58,7 +58,8 @@ DAEMON_SRC  := $(filter-out $(DAEMON_MAIN),$(call sources,daemon))
 LIB_SRC     := $(call sources,client/lib)
 SPANK_MAIN  := client/slurm/spank_berth.c
 SPANK_SRC   := $(call sources,client/slurm)
-CMD_SRC     := $(filter-out $(LIB_SRC) $(SPANK_MAIN),$(call sources,client))
+TOP_SRC     := $(call sources,client/top)
+CMD_SRC     := $(filter-out $(LIB_SRC) $(SPANK_MAIN) $(TOP_SRC),$(call sources,client))
 PROBE_SRC   := $(call sources,probes/common)
 CPU_SRC     := $(call sources,probes/cpu)
 GPU_MAIN    := probes/gpu/main.c
@@ -70,8 +71,9 @@ BENCH_SRC   := $(filter-out $(BENCH_PARTS),$(wildcard tests/bench/*.c))
 SCHEMAS     := $(wildcard schema/*)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+TOP      := $(if $(call pkg_libs,ncursesw),$(BUILD)/bin/berth-top)
 PROGRAMS := $(if $(wildcard $(DAEMON_MAIN)),$(BUILD)/bin/berthd) \
-            $(if $(CMD_SRC),$(BUILD)/bin/berth) \
+            $(if $(CMD_SRC),$(BUILD)/bin/berth) $(TOP) \
             $(if $(CPU_SRC),$(BUILD)/bin/berth-probe-cpu) $(BUILD)/bin/berth-probe-gpu
 LIBS     := $(if $(LIB_SRC),$(BUILD)/lib/libberth.so.$(SOMAJOR) $(BUILD)/lib/libberth.a)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
@@ -86,7 +88,7 @@ AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),
 
 .PHONY: all
 all: ## build the programs into build/bin and the library into build/lib
-all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank)
+all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top)
 
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
 WITHOUT_LIBRARIES := deps deb demo check check-all check-sites check-numa check-cluster \
@@ -205,6 +207,15 @@ $(BUILD)/bin/berth: $(call obj,client/main.c) $(BUILD)/libcommand.a $(BUILD)/lib
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(NUMA_ARCHIVE) $(call pkg_libs,jansson) -lm
+# The live view: linked to ncurses, which the command is not.
+$(call obj,$(TOP_SRC)): ALL_CFLAGS += $(call pkg_cflags,ncursesw)
+$(BUILD)/bin/berth-top: $(call obj,$(TOP_SRC)) $(BUILD)/libcommand.a $(BUILD)/lib/libberth.a
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(NUMA_ARCHIVE) $(call pkg_libs,ncursesw jansson) -lm
+.PHONY: no_top
+no_top:
+	@echo "  left out: berth-top, without ncurses (Debian: libncurses-dev)"
 $(BUILD)/bin/berth-probe-cpu: $(call obj,probes/cpu/main.c) $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
@@ -501,7 +512,7 @@ $(BUILD)/completion/_berth: $(BUILD)/bin/berth $(addprefix etc/completion/,what.
 
 # Installed files, for install and uninstall: mode:file:folder. The configuration is never
 # overwritten, and removed only while it is unchanged.
-INSTALLED = $(foreach p,berth berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) \
+INSTALLED = $(foreach p,berth $(if $(TOP),berth-top) berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) \
             $(foreach p,cpu $(if $(GPU_MAIN),gpu),755:$(BUILD)/bin/berth-probe-$(p):$(LIBEXECDIR)) \
             $(if $(SPANK),755:$(SPANK):$(LIBDIR)/slurm) \
             $(foreach h,$(wildcard etc/slurm/*),755:$(h):$(LIBEXECDIR)/slurm) \

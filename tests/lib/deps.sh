@@ -7,7 +7,7 @@ packages() {
     case $1 in
     build)
         echo gcc libc6-dev make pkg-config libhwloc-dev libnuma-dev libuv1-dev libsqlite3-dev \
-            libjansson-dev libcmocka-dev
+            libjansson-dev libncurses-dev libcmocka-dev
         ;;
     test)
         echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd \

@@ -1,0 +1,357 @@
+/* Draws the view with ncurses, and takes its keys. */
+#include <locale.h>
+#include <math.h>
+#include <ncurses.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "top/top.h"
+#include "ui/answer.h"
+
+#define REFRESH_MS 2000
+#define SPARKS     12
+#define LINE_BYTES 512
+
+enum { COLOUR_GOOD = 1, COLOUR_WARN, COLOUR_BAD, COLOUR_TITLE };
+
+struct screen {
+    struct top *top;
+    enum top_view view;
+    size_t chosen; /* value whose history is shown */
+    int row;
+    struct ui style; /* utf8 of this terminal */
+};
+
+/* ---- lines ---- */
+
+static void put(struct screen *screen, int attributes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void put(struct screen *screen, int attributes, const char *format, ...)
+{
+    char line[LINE_BYTES], clean[LINE_BYTES];
+    va_list args;
+    if (screen->row >= LINES - 1)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    ui_clean(clean, sizeof clean, line);
+    attron(attributes);
+    mvaddnstr(screen->row++, 0, clean, (int)strlen(clean) < 4 * COLS ? -1 : 4 * COLS);
+    attroff(attributes);
+}
+
+static int colour_of(const char *word)
+{
+    static const struct {
+        const char *word;
+        int colour;
+    } colours[] = {{"healthy", COLOUR_GOOD},
+                   {"degraded", COLOUR_WARN},
+                   {"unhealthy", COLOUR_BAD},
+                   {"warning", COLOUR_WARN},
+                   {"critical", COLOUR_BAD}};
+    for (size_t i = 0; i < sizeof colours / sizeof colours[0]; i++)
+        if (strcmp(colours[i].word, word) == 0)
+            return COLOR_PAIR(colours[i].colour);
+    return 0;
+}
+
+static void put_title(struct screen *screen)
+{
+    const struct top *top = screen->top;
+    const char *verdict = ui_member(top->check, "verdict");
+    char when[UI_NUMBER];
+    ui_when(when, (int64_t)time(NULL));
+    put(screen, A_BOLD, "%s  %s  %s", ui_member(top->node, "name"), ui_member(top->status, "state"),
+        when);
+    put(screen, colour_of(verdict) | A_BOLD, "%s", ui_member(top->check, "reason"));
+    if (top->problem[0] != '\0')
+        put(screen, COLOR_PAIR(COLOUR_BAD), "%s", top->problem);
+    if (json_is_number(json_object_get(top->status, "progress")))
+        put(screen, 0, "measuring: %.0f %%", 100 * ui_member_number(top->status, "progress"));
+    screen->row++;
+}
+
+/* ---- the node: places, who has them, free memory ---- */
+
+static bool lists(const json_t *names, const char *name)
+{
+    const json_t *item;
+    size_t i;
+    json_array_foreach(names, i, item)
+    {
+        if (json_is_string(item) && strcmp(json_string_value(item), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "claim c1 until 13:00", or "". */
+static void claim_of(const struct top *top, const char *place, char *text, size_t size)
+{
+    const json_t *claim;
+    char when[UI_NUMBER];
+    size_t i;
+    text[0] = '\0';
+    json_array_foreach(json_object_get(top->claims, "claims"), i, claim)
+    {
+        if (lists(json_object_get(claim, "places"), place)) {
+            ui_when(when, json_integer_value(json_object_get(claim, "expires_at_s")));
+            snprintf(text, size, "claim %.24s until %s", ui_member(claim, "claim"), when);
+            return;
+        }
+    }
+}
+
+static int64_t free_of(const struct top *top, const char *place)
+{
+    const json_t *option, *bytes;
+    size_t i;
+    json_array_foreach(json_object_get(top->memory, "options"), i, option)
+    {
+        bytes = json_object_get(option, "free_bytes");
+        if (strcmp(ui_member(option, "memory"), place) == 0 && json_is_integer(bytes))
+            return json_integer_value(bytes);
+    }
+    return -1;
+}
+
+static void draw_node(struct screen *screen)
+{
+    const struct top *top = screen->top;
+    const json_t *place;
+    size_t i;
+    put(screen, COLOR_PAIR(COLOUR_TITLE) | A_BOLD, "%-10s %-28s %-20s %s", "place", "model",
+        "free memory", "claim");
+    json_array_foreach(json_object_get(top->node, "places"), i, place)
+    {
+        const char *kind = ui_member(place, "kind"), *name = ui_member(place, "name");
+        int64_t bytes = json_integer_value(json_object_get(place, "capacity_bytes"));
+        char all[UI_NUMBER], left[UI_NUMBER], memory[2 * UI_NUMBER + 8], claim[LINE_BYTES / 2];
+        if (strcmp(kind, "numa") != 0 && strcmp(kind, "gpu") != 0)
+            continue;
+        claim_of(top, name, claim, sizeof claim);
+        if (free_of(top, name) >= 0)
+            snprintf(memory, sizeof memory, "%s of %s", ui_bytes(left, free_of(top, name)),
+                     ui_bytes(all, bytes));
+        else
+            snprintf(memory, sizeof memory, "%s", ui_bytes(all, bytes > 0 ? bytes : -1));
+        put(screen, 0, "%-10.10s %-28.28s %-20s %s", name, ui_member(place, "model"), memory,
+            claim);
+    }
+}
+
+/* ---- health ---- */
+
+static void draw_health(struct screen *screen)
+{
+    const json_t *finding;
+    size_t i;
+    char one[UI_NUMBER], other[UI_NUMBER], when[UI_NUMBER];
+    json_array_foreach(json_object_get(screen->top->check, "findings"), i, finding)
+    {
+        const char *severity = ui_member(finding, "severity"), *unit = ui_member(finding, "unit");
+        double value = ui_member_number(finding, "value"),
+               expected = ui_member_number(finding, "expected");
+        put(screen, colour_of(severity), "%-9s %s: %s", severity, ui_member(finding, "place"),
+            ui_member(finding, "text"));
+        if (!isnan(value) && !isnan(expected))
+            put(screen, 0, "          %s, expected %s", ui_value(&screen->style, one, value, unit),
+                ui_value(&screen->style, other, expected, unit));
+        if (json_integer_value(json_object_get(finding, "since_s")) > 0)
+            put(screen, 0, "          since %s",
+                ui_when(when, json_integer_value(json_object_get(finding, "since_s"))));
+    }
+    if (json_array_size(json_object_get(screen->top->check, "findings")) == 0)
+        put(screen, 0, "no findings");
+}
+
+/* ---- values ---- */
+
+/* Bytes of a text in a field of so many columns. */
+static int field(int columns, const char *text)
+{
+    return columns + (int)strlen(text) - ui_columns(text);
+}
+
+/* One sign a point, the latest on the right. */
+static void spark(const struct screen *screen, const struct top_value *value, char *text)
+{
+    static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
+                                         "\u2585", "\u2586", "\u2587", "\u2588"};
+    static const char plain[] = "_.,-=+*#";
+    double least = INFINITY, most = -INFINITY;
+    size_t first = value->points > SPARKS ? value->points - SPARKS : 0;
+    text[0] = '\0';
+    for (size_t i = first; i < value->points; i++) {
+        least = fmin(least, value->point[i]);
+        most = fmax(most, value->point[i]);
+    }
+    for (size_t i = first; i < value->points; i++) {
+        int level = most > least ? (int)(7.99 * (value->point[i] - least) / (most - least)) : 3;
+        if (screen->style.utf8)
+            strcat(text, blocks[level]);
+        else
+            strncat(text, &plain[level], 1);
+    }
+}
+
+/* A tenth off in the bad direction is worth a look; health decides with intervals. */
+static int colour_of_value(const struct top_value *value)
+{
+    double ratio =
+        value->is_higher_better ? value->now / value->expected : value->expected / value->now;
+    return isnan(ratio)  ? 0
+           : ratio < 0.8 ? COLOR_PAIR(COLOUR_BAD)
+           : ratio < 0.9 ? COLOR_PAIR(COLOUR_WARN)
+                         : 0;
+}
+
+static void draw_values(struct screen *screen)
+{
+    const struct top *top = screen->top;
+    put(screen, COLOR_PAIR(COLOUR_TITLE) | A_BOLD, "  %-27s %-17s %-10s %-10s %s",
+        "metric, its worst cell", "from, to", "now", "expected", "history");
+    if (top->values == 0)
+        put(screen, 0, "nothing is measured");
+    size_t room = (size_t)(LINES > screen->row + 2 ? LINES - screen->row - 2 : 1),
+           first = screen->chosen >= room ? screen->chosen - room + 1 : 0;
+    for (size_t i = first; i < top->values; i++) {
+        const struct top_value *value = &top->value[i];
+        char now[UI_NUMBER], expected[UI_NUMBER], history[4 * SPARKS + 1], ends[2 * TOP_NAME + 2];
+        spark(screen, value, history);
+        snprintf(ends, sizeof ends, "%s %s", value->from, value->to);
+        ui_value(&screen->style, now, value->now, value->unit);
+        ui_value(&screen->style, expected, value->expected, value->unit);
+        put(screen, colour_of_value(value) | (i == screen->chosen ? A_REVERSE : 0),
+            "%c %-27.27s %-17.17s %-*s %-*s %s", i == screen->chosen ? '>' : ' ', value->metric,
+            ends, field(10, now), now, field(10, expected), expected, history);
+    }
+}
+
+/* ---- one history ---- */
+
+static void draw_history(struct screen *screen)
+{
+    const struct top *top = screen->top;
+    if (screen->chosen >= top->values) {
+        put(screen, 0, "nothing is measured");
+        return;
+    }
+    const struct top_value *value = &top->value[screen->chosen];
+    char low[UI_NUMBER], high[UI_NUMBER], expected[UI_NUMBER], from[UI_NUMBER], to[UI_NUMBER];
+    double least = isnan(value->expected) ? INFINITY : value->expected,
+           most = isnan(value->expected) ? -INFINITY : value->expected;
+    for (size_t i = 0; i < value->points; i++) {
+        least = fmin(least, value->point[i]);
+        most = fmax(most, value->point[i]);
+    }
+    put(screen, A_BOLD, "%s %s to %s, expected %s", value->metric, value->from, value->to,
+        ui_value(&screen->style, expected, value->expected, value->unit));
+    if (value->points == 0)
+        return;
+    int top_row = screen->row + 1, rows = LINES - top_row - 4;
+    put(screen, 0, "%s", ui_value(&screen->style, high, most, value->unit));
+    for (size_t i = 0; i < value->points && rows > 1; i++) {
+        double share = most > least ? (value->point[i] - least) / (most - least) : 0.5;
+        int column = (int)(i * (size_t)(COLS - 2) / (value->points > 1 ? value->points - 1 : 1));
+        mvaddch(top_row + (int)lround((1 - share) * (rows - 1)), column, '*');
+    }
+    if (rows > 1 && !isnan(value->expected) && most > least)
+        mvaddstr(top_row +
+                     (int)lround((1 - (value->expected - least) / (most - least)) * (rows - 1)),
+                 COLS - 10, "expected");
+    screen->row = top_row + (rows > 1 ? rows : 0);
+    put(screen, 0, "%s", ui_value(&screen->style, low, least, value->unit));
+    put(screen, 0, "%s to %s, %zu points", ui_when(from, (int64_t)value->first_s),
+        ui_when(to, (int64_t)value->last_s), value->points);
+}
+
+/* ---- the loop ---- */
+
+static void draw(struct screen *screen)
+{
+    static void (*const views[TOP_VIEWS])(struct screen *) = {[TOP_NODE] = draw_node,
+                                                              [TOP_HEALTH] = draw_health,
+                                                              [TOP_VALUES_VIEW] = draw_values,
+                                                              [TOP_HISTORY] = draw_history};
+    erase();
+    screen->row = 0;
+    put_title(screen);
+    views[screen->view](screen);
+    screen->row = LINES - 2;
+    put(screen, A_DIM, "n node  h health  v values  arrows and enter: history of a value  q quit");
+    refresh();
+}
+
+/* False: quit. */
+static bool take_key(struct screen *screen, int key)
+{
+    size_t values = screen->top->values;
+    switch (key) {
+    case 'q':
+    case 'Q':
+        return false;
+    case 'n':
+        screen->view = TOP_NODE;
+        break;
+    case 'h':
+        screen->view = TOP_HEALTH;
+        break;
+    case 'v':
+        screen->view = TOP_VALUES_VIEW;
+        break;
+    case KEY_DOWN:
+        screen->view = screen->view == TOP_HISTORY ? TOP_HISTORY : TOP_VALUES_VIEW;
+        screen->chosen += screen->chosen + 1 < values;
+        break;
+    case KEY_UP:
+        screen->view = screen->view == TOP_HISTORY ? TOP_HISTORY : TOP_VALUES_VIEW;
+        screen->chosen -= screen->chosen > 0;
+        break;
+    case '\n':
+    case KEY_ENTER:
+        screen->view = screen->view == TOP_VALUES_VIEW ? TOP_HISTORY : TOP_VALUES_VIEW;
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+void top_run(struct top *top)
+{
+    struct screen screen = {.top = top};
+    bool is_on = true;
+    setlocale(LC_ALL, "");
+    ui_init(&screen.style, STDOUT_FILENO);
+    initscr();
+    cbreak();
+    noecho();
+    keypad(stdscr, TRUE);
+    curs_set(0);
+    timeout(REFRESH_MS);
+    if (has_colors()) {
+        start_color();
+        use_default_colors();
+        init_pair(COLOUR_GOOD, COLOR_GREEN, -1);
+        init_pair(COLOUR_WARN, COLOR_YELLOW, -1);
+        init_pair(COLOUR_BAD, COLOR_RED, -1);
+        init_pair(COLOUR_TITLE, COLOR_CYAN, -1);
+    }
+    while (is_on) {
+        draw(&screen);
+        int key = getch();
+        is_on = take_key(&screen, key);
+        if (key == ERR) /* nobody pressed any: time for news */
+            top_refresh(top);
+    }
+    endwin();
+    ui_done(&screen.style);
+}

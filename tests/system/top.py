@@ -1,0 +1,107 @@
+"""berth top in a pseudo-terminal: its views, keys and ends.
+
+Prints TAP.
+"""
+import fcntl
+import os
+import pathlib
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+from berthd import BIN, NODES, Daemon  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
+
+
+class Terminal:
+    """berth top in a terminal of so many rows and columns."""
+    def __init__(self, socket, rows=24, columns=80):
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.process = subprocess.Popen([BIN / "berth", "--socket", socket, "top"], stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+                                        env={"TERM": "xterm", "LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]})
+        os.close(slave)
+
+    def until(self, *words):
+        """Reads until all words were drawn since the last call."""
+        text, end = "", time.monotonic() + 20
+        while not all(word in text for word in words):
+            assert time.monotonic() < end, (words, text)
+            if select.select([self.master], [], [], 0.2)[0]:
+                raw = os.read(self.master, 65536).decode(errors="replace")
+                text += re.sub(r"\x1b(\[[0-9;?]*[A-Za-z]|[()][A-Z0-9]|[=>])", " ", raw)
+        return text
+
+    def key(self, text):
+        os.write(self.master, text.encode())
+
+    def end(self):
+        status = self.process.wait(10)
+        os.close(self.master)
+        return status
+
+
+def is_built():
+    if not (BIN / "berth-top").exists():
+        raise LeftOut("berth-top is not built: ncurses is not here")
+
+
+def views_and_keys():
+    is_built()
+    with Daemon("--node", NODES / "h200x4") as daemon:
+        top = Terminal(daemon.socket)
+        top.until("h200x4", "healthy: ", "numa0", "gpu3", "NVIDIA H200", "q quit")
+        top.key("v")
+        top.until("cpu_pingpong", "gpu_gpu_copy_engine", "397 GB/s")
+        top.key("h")
+        top.until("no findings")
+        top.key("v")
+        top.until("cpu_pingpong")
+        top.key("\n")
+        top.until("expected")
+        top.key("q")
+        assert top.end() == 0
+
+
+def a_claim_is_seen():
+    is_built()
+    with Daemon("--node", NODES / "h200x4") as daemon:
+        top = Terminal(daemon.socket)
+        top.until("gpu3")
+        number = subprocess.run([BIN / "berth", "--socket", daemon.socket, "claim", "gpu1", "--ttl", "60", "-q"], capture_output=True, text=True, check=True)
+        top.until("claim " + number.stdout.strip())
+        top.key("q")
+        assert top.end() == 0
+
+
+def a_small_terminal_is_no_crash():
+    is_built()
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        top = Terminal(daemon.socket, 5, 20)
+        top.until("mi250x")
+        for key in "vhn\nvq":
+            top.key(key)
+        assert top.end() == 0
+
+
+def what_it_cannot_do_is_one_line():
+    is_built()
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        for words, status in ((["--socket", daemon.socket, "top"], 64), (["--node", NODES / "mi250x", "top"], 64), (["--json", "top"], 64)):
+            done = subprocess.run([BIN / "berth", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            assert done.returncode == status and done.stderr.count("\n") == 1, done
+        gone = daemon.socket
+    top = Terminal(gone)
+    top.until("berth: top: ")
+    assert top.end() == 69
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([views_and_keys, a_claim_is_seen, a_small_terminal_is_no_crash, what_it_cannot_do_is_one_line]) > 0)
