@@ -9,8 +9,6 @@
 #include "cmd/cmd.h"
 #include "picture/picture.h"
 
-extern char **environ;
-
 static bool ends_with(const char *path, const char *suffix)
 {
     size_t length = strlen(path), its = strlen(suffix);
@@ -41,7 +39,7 @@ static int convert(const char *path, const char *format, int fd, pid_t *ret_pid)
 static int write_converted(const char *path, const char *format, const struct ui *ui)
 {
     FILE *file = tmpfile();
-    pid_t pid;
+    pid_t pid = 0;
     int ended = 0;
     if (file == NULL || fwrite(ui->text, 1, ui->length, file) != ui->length || fflush(file) != 0 ||
         lseek(fileno(file), 0, SEEK_SET) != 0) {

@@ -79,10 +79,12 @@ static struct picture_box place_cores(struct picture *picture, int parent, doubl
     int core[CHILDREN];
     size_t count = children_of(picture, parent, UI_CORE, core), columns = core_columns(count),
            rows = (count + columns - 1) / columns;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        size_t row = i / columns;
         picture->box[core[i]] =
             (struct picture_box){x + PICTURE_GAP + CORE_STEP * (double)(i % columns),
-                                 y + TITLE_H + CORE_STEP * (double)(i / columns), CORE, CORE};
+                                 y + TITLE_H + CORE_STEP * (double)row, CORE, CORE};
+    }
     return (struct picture_box){
         x, y, fmax(CACHE_LEAST, CORE_STEP * (double)columns + 2 * PICTURE_GAP - 2),
         TITLE_H + CORE_STEP * (double)rows + 6};
@@ -94,10 +96,12 @@ static struct picture_box place_devices(struct picture *picture, const int *devi
 {
     double width = has_many(picture) ? SMALL_W : DEVICE_W,
            height = has_many(picture) ? SMALL_H : DEVICE_H;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        size_t row = i / in_row;
         picture->box[device[i]] =
             (struct picture_box){x + (width + PICTURE_GAP) * (double)(i % in_row),
-                                 y + (height + PICTURE_GAP) * (double)(i / in_row), width, height};
+                                 y + (height + PICTURE_GAP) * (double)row, width, height};
+    }
     size_t columns = count < in_row ? count : in_row, rows = (count + in_row - 1) / in_row;
     return (struct picture_box){x, y, (width + PICTURE_GAP) * (double)columns - PICTURE_GAP,
                                 (height + PICTURE_GAP) * (double)rows};

@@ -93,19 +93,23 @@ static void collect(struct plot *plot, const json_t *metric, const json_t *matri
 static void put_grid(const struct plot *plot)
 {
     char number[UI_NUMBER];
-    for (double rate = pow(10, ceil(log10(plot->least))); rate <= plot->most; rate *= 10)
+    int last = (int)floor(log10(plot->most));
+    for (int power = (int)ceil(log10(plot->least)); power <= last; power++) {
+        double rate = pow(10, power), y = y_of(plot, rate);
         ui_put(plot->page,
                "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"grid\"/><text "
                "x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-               LEFT, WIDTH - 12, y_of(plot, rate), y_of(plot, rate), LEFT - 6, y_of(plot, rate) + 4,
-               ui_rate(number, rate));
-    for (double bytes = pow(4, ceil(log2(plot->least_bytes) / 2)); bytes <= plot->most_bytes;
-         bytes *= 16)
+               LEFT, WIDTH - 12, y, y, LEFT - 6, y + 4, ui_rate(number, rate));
+    }
+    last = (int)floor(log2(plot->most_bytes));
+    for (int power = 2 * (int)ceil(log2(plot->least_bytes) / 2); power <= last; power += 4) {
+        double bytes = pow(2, power), x = x_of(plot, bytes);
         ui_put(plot->page,
                "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"12\" y2=\"%.0f\" class=\"grid\"/><text "
                "x=\"%.1f\" y=\"%.0f\" text-anchor=\"middle\">%s</text>\n",
-               x_of(plot, bytes), x_of(plot, bytes), HEIGHT - BOTTOM, x_of(plot, bytes),
-               HEIGHT - BOTTOM + 16, ui_count_bytes(number, (int64_t)bytes));
+               x, x, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 16,
+               ui_count_bytes(number, (int64_t)bytes));
+    }
 }
 
 /* The points of one pair; returns the index behind them. */

@@ -425,7 +425,8 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
                       "--size, --from and --to the table shows what is (berth probe measures, "
                       "with --full the most)"
                     : "  nothing measured and nothing known (berth probe measures)");
-    else if (!options->all && cells->count > 1 && ui_chosen_helps(cells, &options->choice))
+    else if (!options->all && !options->all_sizes && cells->count > 1 &&
+             ui_chosen_helps(cells, &options->choice))
         put_chosen(&view, cells);
     else if (is_one_size && cells->count <= SIZES_MOST && ui_sizes_matrix(cells))
         put_groups(&view, cells, SIZES_MOST);

@@ -97,7 +97,7 @@ def what_others_wrote_does_not_steer_the_terminal():
         for owner in (None, os.getpid()):
             reply = daemon.call("io.berth.Placement.Claim", {"places": ["gpu1", "core0"], "purpose": "compute", "ttl_s": 60, "key": long, **({"owner_pid": owner} if owner else {})})
             assert reply, "claimed"
-            _, out, err = berth("bind", "-n", "1", "--key", long, socket_path=daemon.socket)
+            _, out, err = berth("bind", "-n", "1", "--key", long, "--why", socket_path=daemon.socket)
             assert "within claim" in out and "\u202e" not in out + err, (out, err)
             _, out, err = berth("bind", "-n", "1", socket_path=daemon.socket)
             assert ("left out: " in out) == (owner is None) and "claim" in out and "\u202e" not in out + err, (out, err)
