@@ -154,9 +154,8 @@ static void write_proof(struct ui *ui, const json_t *reply)
 /* Why no time is predicted, or what else decided; NULL none. */
 static const json_t *find_decisive(const json_t *reply)
 {
-    static const char *const codes[] = {"traffic-unnamed",   "traffic-elsewhere",
-                                        "transfers-unknown", "transfers-nowhere",
-                                        "exchange-unknown",  "streams-unknown"};
+    static const char *const codes[] = {"no-traffic", "transfers-unknown", "exchange-unknown",
+                                        "streams-unknown"};
     const json_t *warning;
     size_t i;
     json_array_foreach(json_object_get(reply, "warnings"), i, warning)

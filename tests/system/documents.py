@@ -298,6 +298,17 @@ def the_administrators_guide_knows_every_finding():
             assert f"`{name}`" in text, name
 
 
+def the_command_knows_no_code_that_there_is_not():
+    codes = set(re.findall(r'^REASON\(\w+, "([a-z0-9-]+)"', (ROOT / "schema/reasons.def").read_text(), re.M))
+    met = set()
+    for path in (ROOT / "client").rglob("*.c"):
+        text = path.read_text()
+        met |= set(re.findall(r'ui_reason_is\(\w+, "([^"]+)"\)', text))
+        for several in re.findall(r"\bcodes\[\] = \{([^}]*)\}", text):
+            met |= set(re.findall(r'"([a-z][a-z0-9-]+)"', several))
+    assert len(met) > 10 and met <= codes, met - codes
+
+
 def the_protocol_has_every_code_of_reasons():
     """Its table is that of schema/reasons.def: tests/lib/reasons.py prints it."""
     assert reasons.table() in (ROOT / "docs/PROTOCOL.md").read_text(), "python3 tests/lib/reasons.py has the table"
@@ -328,4 +339,4 @@ if __name__ == "__main__":
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
                         every_file_that_a_guide_links_to_is_there, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, the_administrators_guide_knows_every_finding,
-                        the_protocol_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
+                        the_command_knows_no_code_that_there_is_not, the_protocol_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)

@@ -99,7 +99,7 @@ def what_others_wrote_does_not_steer_the_terminal():
             assert reply, "claimed"
             _, out, err = berth("bind", "-n", "1", "--key", long, "--why", socket_path=daemon.socket)
             assert "within claim" in out and "\u202e" not in out + err, (out, err)
-            _, out, err = berth("bind", "-n", "1", socket_path=daemon.socket)
+            _, out, err = berth("bind", "-n", "1", "--why", socket_path=daemon.socket)
             assert ("left out: " in out) == (owner is None) and "claim" in out and "\u202e" not in out + err, (out, err)
             daemon.call("io.berth.Placement.Release", {"key": long})
 
