@@ -2,6 +2,10 @@
  * Branch and bound, gpu by gpu in the order of slots. A branch is left when its bound, with the
  * least that the flows of its other gpus take anywhere, is no better than the best.
  *
+ * Of choices that only differ by equivalent tasks the one with the lowest slots is looked at: tasks
+ * that can change places while all before them stay; the later one gets the higher slot (J.-F.
+ * Puget, "Breaking symmetries in all different problems", IJCAI 2005). Not with slots in order.
+ *
  * Twice: first for less time alone, which leaves most branches early and proves the time; then
  * among choices that take no longer for the rest of their costs, with few looks and prices.
  */
@@ -9,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "search/symmetry.h"
 #include "search/work.h"
 
 /* Flows of all partial choices looked at; the same of the second time, and of whole ones. */
@@ -17,9 +20,13 @@
 #define TIES_LOOKS  1e5
 #define TIES_PRICES 2500
 
+#define TASKS     16 /* with more all count as different */
+#define RENAMINGS 4096
+
 struct exact {
     struct search_work *work;
-    struct search_symmetry symmetry;
+    uint64_t after[TASKS];          /* by task: equivalent ones that get higher slots than it */
+    bool are_tasks_equivalent;      /* all of them */
     uint16_t *slot;                 /* by gpu */
     size_t *taken;                  /* by slot */
     size_t full;                    /* slots that have fullest */
@@ -31,6 +38,73 @@ struct exact {
     double left_ns; /* the least bound of a branch that was left */
     size_t looks_left, prices_left;
 };
+
+/* ---- equivalent tasks ---- */
+
+/* A renaming of tasks that keeps the flows between each two of them. */
+struct renaming {
+    size_t n;
+    uint64_t flows[TASKS * TASKS]; /* by task and task; twice the same: without to */
+    size_t first, second;          /* tasks before first stay, that one becomes second */
+    unsigned char to[TASKS];
+    unsigned looks;
+};
+
+static bool fits(const struct renaming *renaming, size_t i)
+{
+    size_t n = renaming->n, to = renaming->to[i];
+    for (size_t j = 0; j <= i; j++)
+        if (renaming->flows[i * n + j] != renaming->flows[to * n + renaming->to[j]] ||
+            renaming->flows[j * n + i] != renaming->flows[renaming->to[j] * n + to])
+            return false;
+    return true;
+}
+
+/* True when there is one for the tasks from next on. */
+static bool can_rename(struct renaming *renaming, size_t next, unsigned used)
+{
+    if (next == renaming->n)
+        return true;
+    for (size_t to = 0; to < renaming->n && renaming->looks < RENAMINGS; to++) {
+        if (used >> to & 1 || (next < renaming->first && to != next) ||
+            (next == renaming->first && to != renaming->second))
+            continue;
+        renaming->looks++;
+        renaming->to[next] = (unsigned char)to;
+        if (fits(renaming, next) && can_rename(renaming, next + 1, used | 1U << to))
+            return true;
+    }
+    return false;
+}
+
+/* Hashes a set of numbers, in any order. */
+static uint64_t with(uint64_t all, uint64_t number)
+{
+    uint64_t x = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    return all + (x ^ (x >> 29)) * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
+static void find_equivalent(const struct search_problem *problem, struct exact *ret)
+{
+    size_t n = problem->tasks, each = problem->each;
+    struct renaming renaming = {.n = n};
+    ret->are_tasks_equivalent = true;
+    for (size_t f = 0; f < problem->flow_count; f++) {
+        const struct search_flow *flow = &problem->flow[f];
+        size_t from = (size_t)flow->from, to = flow->to < 0 ? from : (size_t)flow->to;
+        uint64_t *all = &renaming.flows[from / each * n + to / each];
+        *all = with(*all, (flow->kind * each + from % each) * each + to % each);
+    }
+    for (renaming.first = 0; renaming.first < n; renaming.first++)
+        for (renaming.second = renaming.first + 1; renaming.second < n; renaming.second++) {
+            renaming.looks = 0;
+            bool is_found = can_rename(&renaming, 0, 0);
+            ret->after[renaming.first] |= (uint64_t)is_found << renaming.second;
+            ret->are_tasks_equivalent &= is_found;
+        }
+}
+
+/* ---- branch and bound ---- */
 
 static bool begin(struct exact *exact)
 {
@@ -81,8 +155,8 @@ static bool is_free(const struct exact *exact, size_t gpu, size_t slot)
         return false;
     if (problem->in_order && gpu > 0 && slot + (work->fullest > 1) <= exact->slot[gpu - 1])
         return false;
-    for (size_t other = 0; other < task && task < SYMMETRY_TASKS && own == 0; other++)
-        if ((exact->symmetry.after[other] >> task & 1) && slot < exact->slot[other * problem->each])
+    for (size_t other = 0; other < task && task < TASKS && own == 0; other++)
+        if ((exact->after[other] >> task & 1) && slot < exact->slot[other * problem->each])
             return false;
     if (own == 0 && problem->most != NULL && problem->unit[slot] != SEARCH_ANYWHERE &&
         plan_search_work_in_unit(problem, exact->slot, task, (uint16_t)slot) >=
@@ -151,7 +225,7 @@ static bool has_few_choices(const struct exact *exact)
 {
     const struct search_work *work = exact->work;
     const struct search_problem *problem = work->problem;
-    bool is_set = problem->in_order || (exact->symmetry.are_tasks_equivalent && problem->each == 1);
+    bool is_set = problem->in_order || (exact->are_tasks_equivalent && problem->each == 1);
     double choices = 1;
     for (size_t b = 0; b < work->gpus && choices <= SEARCH_EXACT_CHOICES * 1e3; b++)
         choices *= (double)(problem->slots - b) / (double)((is_set ? b : b % problem->each) + 1);
@@ -165,7 +239,8 @@ bool plan_search_exact(struct search_work *work, size_t prices, bool *ret_covere
         .work = work, .is_for_time = true, .left_ns = INFINITY, .prices_left = prices};
     double flows = (double)work->problem->flow_count + 1;
     bool ok = begin(&exact);
-    plan_search_symmetry(work->problem, &exact.symmetry);
+    if (!work->problem->in_order && work->problem->tasks <= TASKS)
+        find_equivalent(work->problem, &exact);
     *ret_covered = ok && has_few_choices(&exact);
     if (*ret_covered) {
         exact.looks_left = (size_t)(LOOKS_FLOWS / flows) + 1;
