@@ -137,6 +137,20 @@ static void tasks_take_their_numa_nodes_in_turn(void **state)
     end(&f);
 }
 
+/* Two tasks without GPUs have a package each, four a NUMA node each, in the order of cores. */
+static void tasks_without_gpus_spread_over_packages_first(void **state)
+{
+    (void)state;
+    static const struct shape two_packages = {2, 2, 2, 4, 1, INT64_C(1) << 34};
+    for (int tasks = 2; tasks <= 4; tasks += 2) {
+        struct fixture f = answer_over(nodes_cpu(&two_packages), NULL,
+                                       (struct bind_request){.tasks = tasks, .cores_per_task = 2});
+        for (int t = 0; t < tasks; t++)
+            assert_int_equal(cpuset_next(&f.answer.task[t].cpus, 0), t * 32 / tasks);
+        end(&f);
+    }
+}
+
 /* Three tasks of four cores on an L3 of eight and one of four: those that exchange bytes share. */
 static void a_family_has_one_l3(void **state)
 {
@@ -169,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_cores_as_all_tasks_find),
         cmocka_unit_test(tasks_take_their_numa_nodes_in_turn),
+        cmocka_unit_test(tasks_without_gpus_spread_over_packages_first),
         cmocka_unit_test(a_family_has_one_l3),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,6 +128,21 @@ static void one_pair_stands_for_two_l3s(void **state)
     end(&f);
 }
 
+/* Pairs of the same two L3s are similar: the slowest one that was measured counts, whichever cores
+ * the tasks have. */
+static void the_slowest_pair_of_two_l3s_counts(void **state)
+{
+    (void)state;
+    struct fixture f = begin(1, 1, 2, 4);
+    number(&f, METRIC_CPU_PINGPONG, "", 0, 1, 48);
+    number(&f, METRIC_CPU_COPY, "", 0, 1, 14 * GB);
+    number(&f, METRIC_CPU_PINGPONG, "", 2, 3, 60);
+    number(&f, METRIC_CPU_QUEUE, "", 3, 2, 7 * GB);
+    ask(&f, 2, 1, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
+    assert_near(f.answer.predicted.time_ns, 30 + MIB / 7.0);
+    end(&f);
+}
+
 /* An order of which nothing is known is not the fastest. */
 static void what_is_unknown_of_one_order_does_not_make_it_the_best(void **state)
 {
@@ -203,6 +218,7 @@ int main(void)
         cmocka_unit_test(tasks_that_talk_get_the_cores_with_which_they_share_an_l3),
         cmocka_unit_test(structure_decides_where_nothing_is_measured),
         cmocka_unit_test(one_pair_stands_for_two_l3s),
+        cmocka_unit_test(the_slowest_pair_of_two_l3s_counts),
         cmocka_unit_test(what_is_unknown_of_one_order_does_not_make_it_the_best),
         cmocka_unit_test(memory_bandwidth_goes_before_a_shared_l3),
         cmocka_unit_test(tasks_keep_to_one_numa_node_where_a_few_cores_less_allow_it),
