@@ -29,19 +29,10 @@ static inline enum source estimate_source(const struct value *value)
                                               : SOURCE_NOMINAL;
 }
 
-/* Missing numbers of an estimate: bits. */
-enum estimate_lack {
-    LACKS_RATE = 1,     /* nobody got the rate: it takes at least so long */
-    LACKS_START = 2,    /* the start-up matters and is unknown: it takes at least so long */
-    LACKS_SIZE = 4,     /* neither measured sizes nor a rate of large ones cover so few bytes */
-    LACKS_OWN_SIZES = 8 /* sizes or start-up of another pair are more than POLICY_SAME of it */
-};
-
 struct estimate {
     double time_ns;         /* NAN: nothing known predicts it */
     double low_ns, high_ns; /* NAN: no interval */
     enum source source;
-    unsigned lacks;            /* bits of enum estimate_lack */
     const struct value *value; /* the number that decides, of the snapshot; NULL none */
     enum reason_code why;      /* the doubt about the most doubtful part; 0 none */
 };
@@ -69,7 +60,6 @@ static inline struct estimate estimate_sum(struct estimate a, struct estimate b)
                            .low_ns = a.low_ns + b.low_ns,
                            .high_ns = a.high_ns + b.high_ns,
                            .source = a.source,
-                           .lacks = a.lacks | b.lacks,
                            .value = a.time_ns >= b.time_ns ? a.value : b.value,
                            .why = a.why};
     return estimate_doubted(sum, b.source, b.why);

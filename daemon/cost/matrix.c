@@ -133,14 +133,6 @@ bool matrix_is_relay(const struct matrix *matrix, place_id memory)
            (matrix_is_gpu(matrix, memory) || endpoints_gpu_of(matrix->graph, memory) == PLACE_NONE);
 }
 
-bool matrix_is_guess(const struct matrix *matrix, place_id from, place_id to, enum mechanism by)
-{
-    const struct matrix_item *its = matrix_find(matrix, from, to, by),
-                             *other = matrix_find(matrix, from, to, (enum mechanism) !by);
-    return (its == NULL || its->alone.basis > BASIS_REVERSE) && other != NULL &&
-           other->alone.basis <= BASIS_REVERSE;
-}
-
 void matrix_why_not(const struct snapshot *snap, place_id from, place_id to,
                     char text[MATRIX_WHY_SIZE])
 {

@@ -39,10 +39,6 @@ size_t matrix_memories(const struct matrix *matrix, const place_id **ret_memory)
  * shows as a NUMA node, which is the GPU. */
 bool matrix_is_relay(const struct matrix *matrix, place_id memory);
 
-/* True where only links give the rate by this mechanism, and a number is known by the other one:
- * such a price leads no answer. */
-bool matrix_is_guess(const struct matrix *matrix, place_id from, place_id to, enum mechanism by);
-
 /* Returns the transfer with the numbers of its class. */
 struct transfer matrix_of_class(const struct matrix_item *item);
 

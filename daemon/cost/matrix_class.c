@@ -15,13 +15,6 @@ static bool is_one_sort(const struct matrix *matrix, const struct transfer *a,
            matrix_same_model(matrix->graph, a->to, b->to);
 }
 
-static void set_size(struct classes_item *item, size_t k, const struct estimate *time, bool is_open)
-{
-    item->value[k] = time->time_ns;
-    item->low[k] = is_open ? 0 : time->low_ns;
-    item->high[k] = is_open ? INFINITY : time->high_ns;
-}
-
 static struct classes_item class_item(const struct transfer *transfer, uint32_t sort)
 {
     static const double bytes[CLASSES_SIZES] = {4096, 1 << 20, 256 << 20};
@@ -29,7 +22,10 @@ static struct classes_item class_item(const struct transfer *transfer, uint32_t 
     for (size_t k = 0; k < CLASSES_SIZES; k++) {
         struct estimate time = transfer_called(transfer, bytes[k]);
         /* another pair's start-up, whose deviation is unknown, tells nothing apart */
-        set_size(&item, k, &time, isnan(time.low_ns) && time.source == SOURCE_SIMILAR_PAIR);
+        bool is_open = isnan(time.low_ns) && time.source == SOURCE_SIMILAR_PAIR;
+        item.value[k] = time.time_ns;
+        item.low[k] = is_open ? 0 : time.low_ns;
+        item.high[k] = is_open ? INFINITY : time.high_ns;
     }
     return item;
 }
@@ -39,13 +35,15 @@ static struct classes_item both_item(const struct matrix_item *item, uint32_t so
 {
     const struct value *both = item->both.both;
     const struct agreement *drift = item->alone.drift;
+    struct classes_item its = {.sort = sort};
     double half = spread_cell((both->high - both->low) / 2, both->n);
     if (drift != NULL && drift->rates > 0)
         half = hypot(half, spread_one(0, drift->rate, drift->rates, 1) * both->value);
-    struct estimate rate = estimate_of(both->value, both->value - half, both->value + half);
-    struct classes_item its = {.sort = sort};
-    for (size_t k = 0; k < CLASSES_SIZES; k++)
-        set_size(&its, k, &rate, false);
+    for (size_t k = 0; k < CLASSES_SIZES; k++) {
+        its.value[k] = both->value;
+        its.low[k] = both->value - half;
+        its.high[k] = both->value + half;
+    }
     return its;
 }
 

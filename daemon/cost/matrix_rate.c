@@ -270,7 +270,7 @@ static void take(const struct matrix *matrix, const struct rule *rule, const str
                        .value = rule->basis == BASIS_LINKS ? transfer->stated : rate->bytes_per_s,
                        .low = NAN,
                        .high = NAN};
-    if (rule->basis != BASIS_OWN)
+    if (rule->basis != BASIS_OWN || rate->value == NULL)
         return;
     const struct agreement *agreement =
         agreement_of(matrix->limits->agree, transfer_kind_of(rate->value->metric));

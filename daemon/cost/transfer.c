@@ -82,7 +82,6 @@ struct estimate transfer_queued(const struct transfer *transfer, double bytes)
                              .low_ns = isnan(spread) ? spread : time_ns * (1 - fmin(spread, 1)),
                              .high_ns = time_ns * (1 + spread),
                              .source = transfer_source(transfer, bytes, bytes),
-                             .lacks = transfer_lacks(transfer, bytes, bytes),
                              .value = transfer->value};
 }
 
@@ -104,8 +103,7 @@ unsigned transfer_lacks(const struct transfer *transfer, double bytes, double pi
     bool starts_late = transfer->sizes == SOURCE_LOWER_BOUND && piece < TRANSFER_LARGE_BYTES,
          is_similar = transfer->sizes == SOURCE_SIMILAR_PAIR &&
                       off_ns > POLICY_SAME * (queued_ns * pieces + first_ns);
-    return (transfer->source >= SOURCE_NOMINAL ? LACKS_RATE : 0U) |
-           (starts_late ? LACKS_START : 0U) | (piece < transfer->least_bytes ? LACKS_SIZE : 0U) |
+    return (starts_late ? LACKS_START : 0U) | (piece < transfer->least_bytes ? LACKS_SIZE : 0U) |
            (is_similar ? LACKS_OWN_SIZES : 0U);
 }
 

@@ -98,7 +98,14 @@ double transfer_launch_ns(const struct transfer *transfer);
 /* Returns what the caller's clock adds to a queued transfer; 0 unknown. */
 double transfer_call_more_ns(const struct transfer *transfer);
 
-/* Returns the missing numbers (bits of enum estimate_lack) of the time of so many bytes, moved in
+/* Missing numbers of the time of so many bytes: bits. */
+enum transfer_lack {
+    LACKS_START = 1,    /* the start-up matters and is unknown: it takes at least so long */
+    LACKS_SIZE = 2,     /* neither measured sizes nor a rate of large ones cover so few bytes */
+    LACKS_OWN_SIZES = 4 /* sizes or start-up of another pair are more than POLICY_SAME of it */
+};
+
+/* Returns the missing numbers (bits of enum transfer_lack) of the time of so many bytes, moved in
  * pieces, and the source of that time: that of the rate, or of the sizes where these matter. piece
  * and bytes are above 0. */
 unsigned transfer_lacks(const struct transfer *transfer, double bytes, double piece);

@@ -106,7 +106,8 @@ static void add_direct(struct route_work *work, int last, struct list *list)
          by++)
         add_path(work, PATH_DIRECT, (enum mechanism)by, NULL, 0, list);
     if (list->count == 2 && list->item[1].rate <= list->item[0].rate &&
-        matrix_is_guess(work->matrix, from, to, MECHANISM_KERNEL))
+        list->item[0].part.hop[0].basis <= BASIS_REVERSE &&
+        list->item[1].part.hop[0].basis > BASIS_REVERSE)
         list->count = 1;
     /* gpus of two vendors have no direct path */
     work->is_nominal = !is_known && (list->count > 0 ||
