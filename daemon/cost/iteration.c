@@ -125,30 +125,37 @@ static void set_limits(struct iteration *iteration, const struct flow *flows, si
         }
 }
 
-/* The flow of a user; count: none. */
-static size_t find_flow(const struct flow *flows, size_t count, const struct user *user)
+static bool is_in_run(const struct usage_run *run, const struct user *user)
 {
-    size_t i = 0;
-    while (i < count && flows[i].user != user)
-        i++;
-    return i;
+    size_t u = 0;
+    while (u < run->count && run->user[u] != user)
+        u++;
+    return u < run->count;
 }
 
-/* Flows of a run all of which are there get no more than in that run. */
+/* Flows of a run get no more than there, where all of it are there, and no others of its kind. */
 static void slow_by_run(struct iteration *iteration, struct flow *flows, size_t count,
                         const struct usage_run *run)
 {
     size_t found = 0;
-    while (found < run->count && find_flow(flows, count, run->user[found]) < count)
-        found++;
+    for (size_t i = 0; i < count; i++) {
+        const struct user *user = flows[i].user;
+        size_t before = 0;
+        if (user == NULL || user->alone.kind != run->user[0]->alone.kind)
+            continue;
+        if (!is_in_run(run, user))
+            return;
+        while (flows[before].user != user)
+            before++;
+        found += before == i;
+    }
     for (size_t i = 0; i < count && found == run->count; i++)
-        for (size_t u = 0; u < run->count; u++)
-            if (flows[i].user == run->user[u]) {
-                bool is_read = run->user[u]->alone.driver == run->user[u]->alone.to;
-                iteration->flow[i].bytes_per_s =
-                    fmin(iteration->flow[i].bytes_per_s, run->rate[is_read]);
-                flows[i].run = run->set;
-            }
+        if (is_in_run(run, flows[i].user)) {
+            bool is_read = flows[i].transfer->driver == flows[i].transfer->to;
+            double *rate = &iteration->flow[i].bytes_per_s;
+            *rate = fmin(*rate, run->rate[is_read]);
+            flows[i].run = run->set;
+        }
 }
 
 /* Moves all inputs to one end. A limit deviates at least as far as a flow through it. */
@@ -258,7 +265,7 @@ struct prediction iteration_predict(struct iteration *iteration, struct flow *fl
         whole.waits_ns = fmax(whole.waits_ns - keeps_ns(&first) - flows[whole.last].begin_ns, 0);
     }
     whole.waits_ns = is_known ? whole.waits_ns : 0;
-    whole.is_explained = iteration_is_explained(iteration->usage->snap, flows, count);
+    whole.is_explained = iteration_unexplained(iteration->usage->snap, flows, count) == NULL;
     if (!whole.is_explained)
         whole.time.source = estimate_worse(whole.time.source, SOURCE_SIMILAR_PAIR);
     whole.time.low_ns = is_known ? fmin(end_ns[0], whole.time.time_ns) : NAN;

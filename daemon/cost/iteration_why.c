@@ -40,15 +40,14 @@ static bool has_code(const struct reasons *reasons, size_t count, enum reason_co
     return has;
 }
 
-static void warn_of_flow(const struct snapshot *snap, const struct flow *flow, const char *prefix,
-                         enum reason_code code, struct reasons *warnings)
+static void warn_of_pair(const struct snapshot *snap, const char *prefix, place_id from,
+                         place_id to, enum reason_code code, struct reason_numbers numbers,
+                         struct reasons *warnings)
 {
-    const struct transfer *alone = &flow->user->alone;
     char ends[REASON_SUBJECT_SIZE];
-    snprintf(ends, sizeof ends, "%s%.24s>%.24s", prefix,
-             graph_place(snap->graph, alone->from)->name,
-             graph_place(snap->graph, alone->to)->name);
-    reasons_add_about(warnings, code, ends, NO_NUMBERS);
+    snprintf(ends, sizeof ends, "%s%.24s>%.24s", prefix, graph_place(snap->graph, from)->name,
+             graph_place(snap->graph, to)->name);
+    reasons_add_about(warnings, code, ends, numbers);
 }
 
 /* True when a stated link slows it, and the driver may take another path. */
@@ -66,11 +65,13 @@ void iteration_warn_of_transfers(const struct snapshot *snap, const struct flow 
     for (size_t i = 0; i < count; i++) {
         if (flows[i].user == NULL)
             continue;
-        enum reason_code lack = lack_of(&flows[i]);
-        if (lack != REASON_CODES && !has_code(warnings, before, lack))
-            warn_of_flow(snap, &flows[i], prefix, lack, warnings);
-        if (is_path_unknown(snap, &flows[i]) && !has_code(warnings, before, REASON_PATH_UNKNOWN))
-            warn_of_flow(snap, &flows[i], prefix, REASON_PATH_UNKNOWN, warnings);
+        const enum reason_code code[] = {lack_of(&flows[i]), is_path_unknown(snap, &flows[i])
+                                                                 ? REASON_PATH_UNKNOWN
+                                                                 : REASON_CODES};
+        for (int c = 0; c < 2; c++)
+            if (code[c] != REASON_CODES && !has_code(warnings, before, code[c]))
+                warn_of_pair(snap, prefix, flows[i].transfer->from, flows[i].transfer->to, code[c],
+                             NO_NUMBERS, warnings);
     }
 }
 
@@ -86,96 +87,84 @@ static const struct flow *find_flow(const struct flow *flows, size_t count, unsi
     return NULL;
 }
 
-/* True for a run all flows of which the iteration has, not at the rates of that run, and which got
- * less together than limits explain, or more. */
-static bool is_unexplained(const struct snapshot *snap, size_t s, const struct flow *flows,
-                           size_t count)
-{
-    const struct set *set = &snap->sets->item[s];
-    const struct limits_run *run = &snap->derived.limits->run[s];
-    unsigned kind = transfer_kind_of(set->metric);
-    double got = 0, expected = 0;
-    bool has_all = run->predicted != NULL && !run->is_reproduced && kind != 0;
-    for (size_t i = 0; i < set->flow_count && has_all; i++) {
-        const struct flow *flow = find_flow(flows, count, kind, &set->flow[i]);
-        has_all = flow != NULL && flow->run != set;
-        got += set->flow[i].bytes_per_s;
-        expected += run->predicted[i];
-    }
-    return has_all && fabs(expected - got) > POLICY_SIMILAR * got;
-}
+/* What the transfers of a run got together, and are expected to get. */
+struct got {
+    double got, expected;
+};
 
-/* The next run from s on that is not explained; the number of runs: none. */
-static size_t next_unexplained(const struct snapshot *snap, size_t s, const struct flow *flows,
-                               size_t count)
+static struct got got_of(const struct set *set, const struct limits_run *run)
 {
-    size_t runs = snap->sets != NULL ? snap->derived.limits->run_count : 0;
-    while (s < runs && !is_unexplained(snap, s, flows, count))
-        s++;
-    return s < runs ? s : SIZE_MAX;
-}
-
-bool iteration_is_explained(const struct snapshot *snap, const struct flow *flows, size_t count)
-{
-    return next_unexplained(snap, 0, flows, count) == SIZE_MAX;
-}
-
-static void warn_of_run(const struct snapshot *snap, size_t s, struct reasons *warnings)
-{
-    const struct set *set = &snap->sets->item[s];
-    char text[SETS_FLOWS_MAX][REASON_SUBJECT_SIZE];
-    const char *subject[SETS_FLOWS_MAX];
-    double got = 0, expected = 0;
+    struct got got = {0, 0};
     for (size_t i = 0; i < set->flow_count; i++) {
-        const struct set_flow *flow = &set->flow[i];
-        subject[i] = text[i];
-        snprintf(text[i], sizeof text[i], "%.30s>%.30s", graph_place(snap->graph, flow->from)->name,
-                 graph_place(snap->graph, flow->to)->name);
-        got += flow->bytes_per_s;
-        expected += snap->derived.limits->run[s].predicted[i];
+        got.got += set->flow[i].bytes_per_s;
+        got.expected += run->predicted[i];
     }
-    reasons_add(warnings, REASON_RUN_UNEXPLAINED,
-                (struct reason_subjects){set->flow_count, subject}, NUMBERS(got, expected));
+    return got;
+}
+
+/* True for a run that got less together than limits explain, or more, and all flows of which the
+ * iteration has, not at the rates of that run. */
+static bool is_unexplained(const struct set *set, const struct limits_run *run,
+                           const struct flow *flows, size_t count)
+{
+    unsigned kind = transfer_kind_of(set->metric);
+    bool is = run->predicted != NULL && !run->is_reproduced && kind != 0;
+    for (size_t i = 0; i < set->flow_count && is; i++) {
+        const struct flow *flow = find_flow(flows, count, kind, &set->flow[i]);
+        is = flow != NULL && flow->run != set;
+    }
+    struct got got = is ? got_of(set, run) : (struct got){0, 0};
+    return is && fabs(got.expected - got.got) > POLICY_SIMILAR * got.got;
+}
+
+const struct set *iteration_unexplained(const struct snapshot *snap, const struct flow *flows,
+                                        size_t count)
+{
+    const struct limits *limits = snap->derived.limits;
+    for (size_t s = 0; snap->sets != NULL && s < limits->run_count; s++)
+        if (is_unexplained(&snap->sets->item[s], &limits->run[s], flows, count))
+            return &snap->sets->item[s];
+    return NULL;
 }
 
 void iteration_warn(const struct snapshot *snap, const struct flow *flows, size_t count,
                     struct reasons *warnings)
 {
+    const struct set *set = iteration_unexplained(snap, flows, count);
     for (size_t i = 0; i < count; i++)
         if (flows[i].user != NULL)
-            doubt_warn(snap, flows[i].user->alone.from, flows[i].user->alone.to,
-                       flows[i].user->alone.kind, warnings);
-    size_t s = next_unexplained(snap, 0, flows, count);
-    if (s != SIZE_MAX)
-        warn_of_run(snap, s, warnings);
+            doubt_warn(snap, flows[i].transfer->from, flows[i].transfer->to,
+                       flows[i].transfer->kind, warnings);
+    if (set == NULL)
+        return;
+    struct got got = got_of(set, &snap->derived.limits->run[set - snap->sets->item]);
+    for (size_t i = 0; i < set->flow_count; i++)
+        warn_of_pair(snap, "", set->flow[i].from, set->flow[i].to, REASON_RUN_UNEXPLAINED,
+                     NUMBERS(got.got, got.expected), warnings);
 }
 
 /* ---- evidence ---- */
 
-/* The smallest run that shows the limit, rather one with this very transfer; NULL none. */
+/* The smallest run with this transfer that shows the limit, else the smallest; NULL none. */
 static const struct set *find_set(const struct snapshot *snap, const struct flow *flow)
 {
-    const struct limit *limit =
-        &snap->derived.limits->item[flow->shared - snap->derived.usage->limit];
-    const struct set *best = NULL;
-    bool best_has = false;
+    const struct limits *limits = snap->derived.limits;
+    const struct limit *limit = &limits->item[flow->shared - snap->derived.usage->limit];
+    const struct set *best[2] = {NULL, NULL};
     for (size_t s = 0; snap->sets != NULL && s < snap->sets->count; s++) {
         const struct set *set = &snap->sets->item[s];
         unsigned users = 0;
         bool has = false;
         for (size_t i = 0; set->metric == limit->metric && i < set->flow_count; i++) {
             const struct set_flow *its = &set->flow[i];
-            users += limits_uses(snap->derived.limits, limit, its->from, its->to, its->axes);
+            users += limits_uses(limits, limit, its->from, its->to, its->axes);
             has = has || is_transfer(flow, its->from, its->to);
         }
-        bool is_better = best == NULL || has > best_has ||
-                         (has == best_has && set->flow_count < best->flow_count);
-        if (users < 2 || users < limit->step[0].flows || !is_better)
-            continue;
-        best = set;
-        best_has = has;
+        if (users >= 2 && users >= limit->step[0].flows &&
+            (best[has] == NULL || set->flow_count < best[has]->flow_count))
+            best[has] = set;
     }
-    return best;
+    return best[true] != NULL ? best[true] : best[false];
 }
 
 static void cite(const struct snapshot *snap, const struct flow *flow, struct evidence *evidence,

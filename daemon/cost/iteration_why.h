@@ -8,8 +8,10 @@
 #include "cost/iteration.h"
 #include "node/reasons.h"
 
-/* True when no run of several of the flows got less together than limits explain. */
-bool iteration_is_explained(const struct snapshot *snap, const struct flow *flows, size_t count);
+/* Returns a run of several of the flows that got less together than limits explain, or more; NULL
+ * none. */
+const struct set *iteration_unexplained(const struct snapshot *snap, const struct flow *flows,
+                                        size_t count);
 
 /* Cites the numbers behind a flow from index start on, then those behind the flows that the same
  * limit slowed. */

@@ -258,6 +258,20 @@ static bool find_uses(struct usage *usage)
 
 /* ---- runs that no limit explains ---- */
 
+/* True when two of its transfers go through the port of one module, which is a limit. */
+static bool shares_port(const struct graph *graph, const struct set *set)
+{
+    bool shares = false;
+    for (size_t i = 0; i < set->flow_count; i++)
+        for (size_t k = 0; k < set->flow_count; k++) {
+            place_id module = graph_place(graph, set->flow[i].to)->parent;
+            shares = shares || (k != i && module != PLACE_NONE &&
+                                graph_place(graph, module)->kind == PLACE_MODULE &&
+                                graph_place(graph, set->flow[k].to)->parent == module);
+        }
+    return shares;
+}
+
 /* Which of its transfers came first is chance, and so are the shares of one direction. Copy engines
  * of real GPUs (H200) that were slower are no faster when the others have ended. */
 static struct usage_run run_of(const struct usage *usage, const struct set *set)
@@ -274,7 +288,7 @@ static struct usage_run run_of(const struct usage *usage, const struct set *set)
             run.count = 0;
         run.own[is_read] += (flow->bytes_per_s - run.own[is_read]) / (double)++count[is_read];
     }
-    if (count[0] == 0 || count[1] == 0)
+    if (count[0] == 0 || count[1] == 0 || shares_port(graph, set))
         run.count = 0;
     return run;
 }
