@@ -133,23 +133,38 @@ static bool is_in_run(const struct usage_run *run, const struct user *user)
     return u < run->count;
 }
 
-/* Flows of a run get no more than there, where all of it are there, and no others of its kind. */
-static void slow_by_run(struct iteration *iteration, struct flow *flows, size_t count,
-                        const struct usage_run *run)
+static bool share_a_limit(const struct flow *a, const struct flow *b)
+{
+    for (unsigned i = 0; i < a->limit_count; i++)
+        for (unsigned k = 0; k < b->limit_count; k++)
+            if (a->limit[i] == b->limit[k])
+                return true;
+    return false;
+}
+
+/* True when all of a run are there, and no other flow shares a limit with them. */
+static bool has_run(const struct flow *flows, size_t count, const struct usage_run *run)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct user *user = flows[i].user;
-        size_t before = 0;
-        if (user == NULL || user->alone.kind != run->user[0]->alone.kind)
-            continue;
-        if (!is_in_run(run, user))
-            return;
-        while (flows[before].user != user)
-            before++;
-        found += before == i;
+        size_t first = 0;
+        while (flows[first].user != flows[i].user)
+            first++;
+        found += first == i && is_in_run(run, flows[i].user);
     }
     for (size_t i = 0; i < count && found == run->count; i++)
+        for (size_t k = 0; k < count && is_in_run(run, flows[i].user); k++)
+            if (!is_in_run(run, flows[k].user) && share_a_limit(&flows[i], &flows[k]))
+                return false;
+    return found == run->count;
+}
+
+/* Flows of a run get no more than there. */
+static void slow_by_run(struct iteration *iteration, struct flow *flows, size_t count,
+                        const struct usage_run *run)
+{
+    bool has = has_run(flows, count, run);
+    for (size_t i = 0; i < count && has; i++)
         if (is_in_run(run, flows[i].user)) {
             bool is_read = flows[i].transfer->driver == flows[i].transfer->to;
             double *rate = &iteration->flow[i].bytes_per_s;
