@@ -80,10 +80,25 @@ static void carry_alone(struct limits *limits, bool is_first)
 /* Flows of one run through a part. */
 struct load {
     unsigned flows, directions; /* directions: bits, of a part for both */
+    bool is_slowed;             /* a flow got less than alone */
     double bytes_per_s;
 };
 
-static void add_flow(const struct limits *limits, const struct set_flow *flow, struct load *load)
+/* True when a flow of a run gets clearly less than alone. */
+static bool is_slowed(const struct limits *limits, const struct values *values,
+                      const struct set *set, const struct set_flow *flow)
+{
+    enum metric metric;
+    if (!transfer_alone_metric(set->metric, &metric))
+        return false;
+    const struct value *alone = values_find(values, metric, flow->from, flow->to, flow->axes);
+    if (alone == NULL && *flow->axes == '\0')
+        alone = limits_alone(limits, metric, flow->from, flow->to);
+    return alone != NULL && alone->value > flow->bytes_per_s * (1 + POLICY_SIMILAR);
+}
+
+static void add_flow(const struct limits *limits, const struct set_flow *flow, bool slowed,
+                     struct load *load)
 {
     const struct limits_pair *pair = limits_pair(limits, flow->from, flow->to);
     for (size_t u = 0; u < pair->part_count; u++) {
@@ -94,16 +109,18 @@ static void add_flow(const struct limits *limits, const struct set_flow *flow, s
         if (u > 0 && role->direction == LIMIT_BOTH) /* behind its direction in the list */
             its->directions |= 1u << limits->item[pair->use[u - 1]].role.direction;
         its->bytes_per_s += flow->bytes_per_s;
+        its->is_slowed |= slowed;
         its->flows++;
     }
 }
 
-static void carry_run(struct limits *limits, const struct set *set, struct load *load)
+static void carry_run(struct limits *limits, const struct values *values, const struct set *set,
+                      struct load *load)
 {
     unsigned kind = transfer_kind_index(transfer_kind_of(set->metric));
     memset(load, 0, limits->count * sizeof *load);
     for (size_t i = 0; i < set->flow_count; i++)
-        add_flow(limits, &set->flow[i], load);
+        add_flow(limits, &set->flow[i], is_slowed(limits, values, set, &set->flow[i]), load);
     for (size_t i = 0; i < limits->count; i++) {
         struct limit *limit = &limits->item[i];
         const struct load *its = &load[i];
@@ -115,11 +132,12 @@ static void carry_run(struct limits *limits, const struct set *set, struct load 
         if (its->flows < 2 || is_one_way)
             continue;
         limit->carried = fmax(limit->carried, its->bytes_per_s);
-        limit->apart[kind] = its->flows > limit->apart[kind] ? its->flows : limit->apart[kind];
+        if (its->flows > limit->apart[kind] && !its->is_slowed)
+            limit->apart[kind] = its->flows;
     }
 }
 
-bool limits_carried(struct limits *limits, const struct sets *sets)
+bool limits_carried(struct limits *limits, const struct values *values, const struct sets *sets)
 {
     struct load *load = calloc(limits->count + 1, sizeof *load);
     if (load == NULL)
@@ -128,7 +146,7 @@ bool limits_carried(struct limits *limits, const struct sets *sets)
     carry_alone(limits, false);
     for (size_t s = 0; sets != NULL && s < sets->count; s++)
         if (transfer_kind_of(sets->item[s].metric) != 0)
-            carry_run(limits, &sets->item[s], load);
+            carry_run(limits, values, &sets->item[s], load);
     free(load);
     return true;
 }

@@ -51,7 +51,7 @@ static bool find(struct limits *limits, const struct sets *sets, const struct va
     struct contradiction *contradiction = calloc(count + 1, sizeof *contradiction);
     limits->run = calloc(count + 1, sizeof *limits->run);
     bool ok = contradiction != NULL && limits->run != NULL && take_alone(limits, values, sets) &&
-              limits_carried(limits, sets) &&
+              limits_carried(limits, values, sets) &&
               (sets == NULL || agreement_contradictions(values, sets, contradiction));
     for (size_t s = 0; ok && s < count; s++)
         limits->run[s].contradiction = contradiction[s];

@@ -313,17 +313,24 @@ static void copy_limit(struct fit_limit *to, const struct fit_limit *from, size_
     to->users = users;
 }
 
-/* True for a candidate with a slower user in the run, unless it is a limit already. */
+/* True for a candidate with a slower user in the run, unless it is a limit already. One of both
+ * directions does not explain users that all go one way: that direction's is to. */
 static bool may_explain(const struct search *search, const struct fit_run *run, size_t candidate)
 {
     const struct fit *fit = search->fit;
-    bool may = false;
-    for (size_t i = 0; i < run->count && !may; i++)
-        may = fit->candidate[candidate].users[run->flow[i]] &&
-              is_above(run->result->predicted[i], run->measured[i].bytes_per_s);
-    for (size_t i = 0; i < fit->limit_count && may; i++)
-        may = fit->limit[i].candidate != candidate;
-    return may && fit->candidate[candidate].is_one;
+    const struct fit_candidate *its = &fit->candidate[candidate];
+    bool has_slower = false, is_used = false,
+         is_one_way[2] = {its->way[0] != NULL, its->way[1] != NULL};
+    for (size_t i = 0; i < run->count; i++) {
+        size_t flow = run->flow[i];
+        has_slower |=
+            its->users[flow] && is_above(run->result->predicted[i], run->measured[i].bytes_per_s);
+        for (int way = 0; way < 2 && its->users[flow]; way++)
+            is_one_way[way] = is_one_way[way] && its->way[way][flow];
+    }
+    for (size_t i = 0; i < fit->limit_count; i++)
+        is_used |= fit->limit[i].candidate == candidate;
+    return its->is_one && has_slower && !is_used && !is_one_way[0] && !is_one_way[1];
 }
 
 /* The best limit for a run, with candidates that explain as much as its twins. Returns how much it

@@ -30,6 +30,7 @@ struct fit_candidate {
     unsigned char *users; /* by flow: 1 a user */
     /* one limit wherever its users were slower; else only if runs that slow users connect them */
     bool is_one;
+    const unsigned char *way[2]; /* of both directions: the users of each; else NULL */
     double unslowed; /* private: highest rate alone of a user that was in no run that slows some */
 };
 

@@ -12,7 +12,7 @@ void limits_note_alone(struct limits *limits, const struct values *values, const
 
 /* Raises capacities to the rates that transfers carried, alone or together. False when out of
  * memory. */
-bool limits_carried(struct limits *limits, const struct sets *sets);
+bool limits_carried(struct limits *limits, const struct values *values, const struct sets *sets);
 
 /* Adds the limits found from the runs of one metric, sets first to end. False when out of memory.
  */

@@ -146,6 +146,15 @@ static bool is_candidate(const struct problem *p, const struct limit_role *role,
     }
 }
 
+/* The users of one direction of a part for both; NULL none. */
+static const unsigned char *users_of(const struct problem *p, const struct limit_role *role,
+                                     enum limit_direction direction)
+{
+    const struct limit_role way = {role->part, direction, role->place, role->other};
+    const struct limit *limit = role->direction == LIMIT_BOTH ? limits_find(p->limits, &way) : NULL;
+    return limit != NULL ? p->users + (size_t)(limit - p->limits->item) * p->fit.flow_count : NULL;
+}
+
 static bool list_candidates(struct problem *p)
 {
     size_t flows = p->fit.flow_count, parts = p->limits->count, count = 0;
@@ -167,6 +176,7 @@ static bool list_candidates(struct problem *p)
         p->item[count] = (uint16_t)i;
         p->fit.candidate[count++] = (struct fit_candidate){
             .users = users,
+            .way = {users_of(p, role, LIMIT_OUT), users_of(p, role, LIMIT_IN)},
             .is_one = role->part == LIMIT_GPU || role->part == LIMIT_HOST_LINK ||
                       role->part == LIMIT_HIVE ||
                       (role->part == LIMIT_LINK && !is_gpu(p, role->place))};
