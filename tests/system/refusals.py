@@ -113,7 +113,7 @@ def empty_allowed_sets():
         node.refuses("Allocate", {"bytes": MIB, "kinds": ["device"], "allowed": {"gpus": []}}, "NothingAllowed", "no gpu", "system memory")
         if gpus:
             for traffic in ({"gpus_per_task": 1}, {"pattern": "ring", "bytes": MIB}):
-                node.refuses("Bind", {"tasks": 2, **traffic, "allowed": {"gpus": []}}, "NothingAllowed", "none is allowed (allowed.gpus)", span(gpus), "gpus_per_task 0")
+                node.refuses("Bind", {"tasks": 2, **traffic, "allowed": {"gpus": []}}, "NothingAllowed", "none is allowed (allowed.gpus)", "gpus_per_task 0")
             node.refuses("Route", {"from": gpus[0], "to": memories[0], "bytes": MIB, "allowed": {"gpus": []}}, "NothingAllowed", gpus[0] + " is not among the gpus that are allowed: none")
             node.refuses("Route", {"from": gpus[0], "to": memories[0], "bytes": MIB, "allowed": {"memory": []}}, "NothingAllowed", "allowed.memory is empty", span(memories))
 
