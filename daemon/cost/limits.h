@@ -91,8 +91,8 @@ struct limit {
     bool is_uneven; /* some run has unfair shares of it */
 
     /* other sources: */
-    /* by kind: as many users, all of this kind, as got in a run what each gets alone: it does not
-     * limit them */
+    /* by kind: as many users, all of this kind, as a run had: it does not limit them. Of a memory
+     * runs count in which each got what it gets alone */
     unsigned apart[TRANSFER_KINDS];
     unsigned kinds;            /* bits: the kinds that share it; 0 all */
     double carried;            /* highest total of several users in one run; 0 none */

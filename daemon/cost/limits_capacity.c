@@ -132,7 +132,9 @@ static void carry_run(struct limits *limits, const struct values *values, const 
         if (its->flows < 2 || is_one_way)
             continue;
         limit->carried = fmax(limit->carried, its->bytes_per_s);
-        if (its->flows > limit->apart[kind] && !its->is_slowed)
+        /* ports before a memory may have slowed its users: they say nothing of it */
+        if (its->flows > limit->apart[kind] &&
+            !(its->is_slowed && limit->role.part == LIMIT_MEMORY))
             limit->apart[kind] = its->flows;
     }
 }
