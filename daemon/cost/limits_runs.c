@@ -173,13 +173,14 @@ static bool list_candidates(struct problem *p)
         unsigned char *users = p->users + i * flows;
         if (!is_candidate(p, role, users))
             continue;
-        p->item[count] = (uint16_t)i;
-        p->fit.candidate[count++] = (struct fit_candidate){
-            .users = users,
-            .way = {users_of(p, role, LIMIT_OUT), users_of(p, role, LIMIT_IN)},
-            .is_one = role->part == LIMIT_GPU || role->part == LIMIT_HOST_LINK ||
+        bool is_one = role->part == LIMIT_GPU || role->part == LIMIT_HOST_LINK ||
                       role->part == LIMIT_HIVE ||
-                      (role->part == LIMIT_LINK && !is_gpu(p, role->place))};
+                      (role->part == LIMIT_LINK && !is_gpu(p, role->place));
+        p->item[count] = (uint16_t)i;
+        p->fit.candidate[count] = (struct fit_candidate){.users = users, .is_one = is_one};
+        for (int way = LIMIT_OUT; is_one && way <= LIMIT_IN; way++)
+            p->fit.candidate[count].way[way] = users_of(p, role, (enum limit_direction)way);
+        count++;
     }
     p->fit.candidate_count = count;
     return true;
