@@ -23,11 +23,12 @@ static bool is_between_vendors(const struct matrix *matrix, place_id from, place
            endpoints_vendors_differ(matrix->graph, from, to);
 }
 
-/* The GPU whose memory a NUMA node is together with its cores; the memory itself. */
+/* The GPU whose memory a NUMA node is together with its cores, unless it was lost; else the memory
+ * itself. */
 static place_id owner_of(const struct matrix *matrix, place_id memory)
 {
     place_id apu = matrix_is_gpu(matrix, memory) ? PLACE_NONE : gpu_apu_at(matrix->graph, memory);
-    return apu != PLACE_NONE ? apu : memory;
+    return apu != PLACE_NONE && matrix->number[apu] >= 0 ? apu : memory;
 }
 
 /* Finds the rate of its own of one mechanism; or, once all of these are found, what stands for it.
