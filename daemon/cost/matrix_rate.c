@@ -177,9 +177,6 @@ static struct rate ends(const struct matrix *matrix, const struct transfer *tran
     bool from_gpu = matrix_is_gpu(matrix, transfer->from),
          to_gpu = matrix_is_gpu(matrix, transfer->to);
     const struct value *least = NULL;
-    /* the memory of a GPU that is lost has no ends */
-    if (matrix->number[transfer->from] < 0 || matrix->number[transfer->to] < 0)
-        return unknown;
     for (unsigned i = 0; i < (from_gpu && to_gpu ? 2U : 4U) && least == NULL; i++) {
         enum mechanism by = i < 2 ? transfer->by : (enum mechanism) !transfer->by;
         bool back = i % 2 != 0;
