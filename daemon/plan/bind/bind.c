@@ -222,6 +222,18 @@ static enum berth_code choose_nics(struct work *work, struct berth_err *err)
     return BERTH_OK;
 }
 
+/* True if the tasks may have memory in one NUMA node only. */
+static bool has_one_memory(const struct work *work)
+{
+    const struct graph *graph = work->snap->graph;
+    size_t count = 0;
+    for (place_id n = graph_next(graph, PLACE_NUMA, 0); n != PLACE_NONE;
+         n = graph_next(graph, PLACE_NUMA, n + 1))
+        count += allowed_has_memory(work->request->allowed, n) &&
+                 graph_place(graph, n)->capacity_bytes != 0;
+    return count <= 1;
+}
+
 /* Of tasks without gpus little is weighed: that is proven where nothing could be chosen, and else
  * said. */
 static void judge(struct work *work)
@@ -230,8 +242,7 @@ static void judge(struct work *work)
     struct bind_answer *answer = &work->answer;
     bool has_gpus = answer->gpus_per_task > 0,
          is_all = has_gpus ? (size_t)answer->gpus_per_task == work->gpus.count
-                           : isnan(answer->predicted.time_ns) ||
-                                 graph_count(work->snap->graph, PLACE_NUMA) <= 1;
+                           : isnan(answer->predicted.time_ns) || has_one_memory(work);
     if (request->tasks == 1 && request->threads_per_core == 0 && is_all &&
         answer->cores_per_task == (int64_t)work->cores.count) {
         answer->is_proven = true;
