@@ -24,9 +24,9 @@ struct health_limits health_limits_from(const struct config *config);
 enum limit_kind health_limits_kind(enum metric metric);
 
 /* Returns the least relative standard deviation of a baseline, even if its few values were closer.
- * Source: run-to-run variation of berth's own probes on an idle machine (docs/MEASURING.md). Copies
- * of pageable and managed memory depend on the pages of an allocation: up to 85 % between two runs
- * of one machine. */
+ * Source: run-to-run variation of berth's own probes on an idle machine
+ * (docs/measured/gpu_h200.md). Copies of pageable and managed memory depend on the pages of an
+ * allocation: up to 85 % between two runs of one machine. */
 double health_limits_floor(enum metric metric);
 
 /* Returns the same for one cell of the metric; axes as from values_axes. */

@@ -131,7 +131,7 @@ void history_load(struct store *store, struct snapshot *snapshot, const struct h
         note_failure(snapshot, env, &why);
 }
 
-/* True when the probe reported an overloaded node (docs/MEASURING.md). */
+/* True when the probe reported an overloaded node (docs/measured/cpu.md). */
 static bool was_overloaded(const struct run *run)
 {
     json_t *conditions = run->conditions != NULL ? json_loads(run->conditions, 0, NULL) : NULL;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs berth-probe-gpu and, where their paths are given, nvbandwidth and BabelStream in turns on this machine, several rounds, and prints what each
-measured, the ratio of each round's two, and what each tool took. Needs nothing but Python; docs/MEASURING.md says what the rows mean.
+measured, the ratio of each round's two, and what each tool took. Needs nothing but Python; docs/measured/h200.md says what the rows mean.
 
 Exit status: 0 all targets met, 1 one was not, 64 wrong usage, 70 a tool did not run.
 """

@@ -4,6 +4,7 @@ import datetime
 import json
 import pathlib
 import re
+import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -72,7 +73,9 @@ check("Slurm's control groups leave a task the gpus of its step alone", said("cg
 
 
 if len(sys.argv) > 2 and not console.failed:
-    parts = [f"# From a fresh Debian to a job\n\nWhat `make check-walk` ran on {datetime.date.today():%-d %B %Y} on a node emulated in software ({said('versions')[0]}), and what that printed: the commands of [ADMIN.md](../ADMIN.md) and "
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip() or "not kept"
+    parts = [f"# From a fresh Debian to a job\n\n| | |\n|---|---|\n| date | {datetime.date.today():%Y-%m-%d} |\n| machine | a node emulated in software ({said('versions')[0]}) |\n"
+             f"| commit | {commit} |\n| command | `make check-walk` |\n\nWhat that ran, and what that printed: the commands of [ADMIN.md](../ADMIN.md) and "
              "[SLURM.md](../SLURM.md), after the packages were built and copied there. Lines in which apt and dpkg tell their progress are left out. The GPUs are those of the virtual node, and what was measured are figures of an emulator.\n"]
     for guide in GUIDES:
         parts.append(f"## {guide}.md\n")

@@ -201,11 +201,15 @@ def zsh_completes_what_the_tables_have():
         assert zsh(*before, "cat", "-n", "") == ["normal 3 cat -n "], before
 
 
+def pages():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
 def guides_name_commands_and_options_that_there_are():
     """Contents of code blocks and backquotes of README and docs."""
     table, seen = commands(), set()
     everywhere = {word for pair in options(said(BIN / "berth", "help", "topo")) for word in pair if word}
-    for guide in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for guide in pages():
         text = guide.read_text()
         pieces = [line for block in re.findall(r"^```.*?\n(.*?)^```", text, re.S | re.M) for line in block.splitlines()] + re.findall(r"`([^`\n]+)`", text)
         for piece in pieces:
@@ -219,10 +223,29 @@ def guides_name_commands_and_options_that_there_are():
     assert len(seen) > 12, seen
 
 
-def every_file_that_a_guide_links_to_is_there():
-    for guide in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", guide.read_text()):
-            assert (guide.parent / link).exists(), f"{guide.name}: {link}"
+def anchors(page):
+    """The anchors that GitHub makes of a page's headings."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M)
+    named = set(re.findall(r"<a id=\"([^\"]+)\"", text))
+    return named | {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.*)", text, re.M)}
+
+
+def every_file_and_heading_that_a_guide_links_to_is_there():
+    for guide in [ROOT / "CONTRIBUTING.md", *pages()]:
+        for link, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", guide.read_text()):
+            target = guide.parent / link if link else guide
+            assert target.exists(), f"{guide.name}: {link}"
+            assert not anchor or anchor in anchors(target), f"{guide.name}: {link}#{anchor}"
+
+
+def what_was_measured_says_when_and_where_and_how():
+    """MEASURING.md is read in ten minutes; each page that it stands on begins with date, machine, commit, command."""
+    assert len((ROOT / "docs/MEASURING.md").read_text().split()) <= 3000
+    measured = sorted((ROOT / "docs/measured").glob("*.md"))
+    assert len(measured) > 10
+    for page in measured:
+        first = page.read_text().split("\n## ")[0]
+        assert re.findall(r"^\| (date|machine|commit|command) \| *\S", first, re.M)[:4] == ["date", "machine", "commit", "command"], page.name
 
 
 SHOWN = "berth", "cat", "lstopo-no-graphics", "hwloc-calc"  # the others of a guide need what is not here: gpus, a job, a browser
@@ -279,10 +302,9 @@ def guides_show_what_commands_print():
 
 
 def the_table_of_hostile_users_has_every_attack():
-    """MEASURING.md has a row for each attack of the bench, with figures of berthd, of the echo and of before."""
+    """Its page has a row for each attack of the bench, with figures of berthd, of the echo and of before."""
     attacks = re.findall(r'^    {"[a-z-]+", "([^"]+)", ', (ROOT / "tests/bench/hostile.c").read_text(), re.M)
-    page = (ROOT / "docs/MEASURING.md").read_text()
-    section = page.split("\n## Beside hostile users\n")[1].split("\n## ")[0]
+    section = (ROOT / "docs/measured/hostile_users.md").read_text()
     rows = {columns[0].replace("`", ""): columns[1:] for columns in (
         [column.strip() for column in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("| "))}
     assert len(attacks) >= 9 and not set(attacks) - set(rows), set(attacks) - set(rows)
@@ -319,7 +341,7 @@ def pages_write_microseconds_as_the_program_does():
     unit = re.search(r'ui->utf8 \? "\\u00b5s" : "us", "ms"', (ROOT / "client/ui/units.c").read_text())
     assert unit, "the program has another unit"
     wrong = []
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for page in pages():
         prose = re.sub(r"^```.*?^```", lambda block: "\n" * block[0].count("\n"), page.read_text(), flags=re.M | re.S)
         wrong += [f"{page.name}:{number}" for number, line in enumerate(prose.splitlines(), 1) if re.search(r"\d\**,? us\b", line)]
     assert not wrong, wrong
@@ -338,5 +360,5 @@ if __name__ == "__main__":
                         berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, bash_completes_what_the_tables_have,
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
-                        every_file_that_a_guide_links_to_is_there, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, the_administrators_guide_knows_every_finding,
+                        every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, the_administrators_guide_knows_every_finding,
                         the_command_knows_no_code_that_there_is_not, the_protocol_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)

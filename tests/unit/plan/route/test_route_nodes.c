@@ -56,8 +56,8 @@ static void four_h200_take_host_copies_over_all_their_ports(void **state)
 }
 
 /* 397 GB/s go over an H200's NVLinks, whatever they are said to carry, and whoever copies. */
-/* As carried out on two H200 (docs/MEASURING.md, medians of two runs), a piece each way. Without
- * waiting for the second way's end it would be off by 24 % and more, and be advised. */
+/* As carried out on two H200 (docs/measured/advice_two_h200.md, medians of two runs), a piece each
+ * way. Without waiting for the second way's end it would be off by 24 % and more, and be advised. */
 static void a_second_way_costs_its_caller_what_it_did_on_two_h200(void **state)
 {
     (void)state;
@@ -87,9 +87,9 @@ static void a_second_way_costs_its_caller_what_it_did_on_two_h200(void **state)
     end(&f);
 }
 
-/* As carried out on two H100 just after this recording (docs/MEASURING.md): a split first where it
- * took less than one copy, and what it took. With no doubt of when an engine sees that the hop
- * before has ended, 1 MiB would be split, which took 29.8 us from a gpu. */
+/* As carried out on two H100 just after this recording (docs/measured/two_ports_h100.md): a split
+ * first where it took less than one copy, and what it took. With no doubt of when an engine sees
+ * that the hop before has ended, 1 MiB would be split, which took 29.8 us from a gpu. */
 static void two_h100_split_what_took_less_so(void **state)
 {
     (void)state;
