@@ -57,7 +57,8 @@ static void four_h200_take_host_copies_over_all_their_ports(void **state)
 
 /* 397 GB/s go over an H200's NVLinks, whatever they are said to carry, and whoever copies. */
 /* As carried out on two H200 (docs/measured/advice_two_h200.md, medians of two runs), a piece each
- * way. Without waiting for the second way's end it would be off by 24 % and more, and be advised. */
+ * way. Without waiting for the second way's end it would be off by 24 % and more, and be advised.
+ */
 static void a_second_way_costs_its_caller_what_it_did_on_two_h200(void **state)
 {
     (void)state;
