@@ -320,6 +320,12 @@ def the_administrators_guide_knows_every_finding():
             assert f"`{name}`" in text, name
 
 
+def the_picture_of_the_readme_is_what_the_command_draws():
+    words = "bind -n 4 --pattern ring --bytes 64M -o -".split()
+    drawn = subprocess.run([BIN / "berth", "--node", ROOT / "tests/nodes/mi250x", *words], capture_output=True, text=True, check=True).stdout
+    assert drawn.strip() == (ROOT / "docs/placement.svg").read_text().strip(), "docs/placement.svg is another picture: berth " + " ".join(words)
+
+
 def the_command_knows_no_code_that_there_is_not():
     codes = set(re.findall(r'^REASON\(\w+, "([a-z0-9-]+)"', (ROOT / "schema/reasons.def").read_text(), re.M))
     met = set()
@@ -361,4 +367,4 @@ if __name__ == "__main__":
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
                         every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, the_administrators_guide_knows_every_finding,
-                        the_command_knows_no_code_that_there_is_not, the_protocol_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
+                        the_picture_of_the_readme_is_what_the_command_draws, the_command_knows_no_code_that_there_is_not, the_protocol_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
