@@ -1,4 +1,4 @@
-"""Reasons and warnings of an answer. As a program: prints the table of their codes for docs/PROTOCOL.md."""
+"""Reasons and warnings of an answer. As a program: prints the table of their codes for docs/CODES.md."""
 import pathlib
 import re
 

@@ -337,9 +337,9 @@ def the_command_knows_no_code_that_there_is_not():
     assert len(met) > 10 and met <= codes, met - codes
 
 
-def the_protocol_has_every_code_of_reasons():
+def the_codes_page_has_every_code_of_reasons():
     """Its table is that of schema/reasons.def: tests/lib/reasons.py prints it."""
-    assert reasons.table() in (ROOT / "docs/PROTOCOL.md").read_text(), "python3 tests/lib/reasons.py has the table"
+    assert reasons.table() in (ROOT / "docs/CODES.md").read_text(), "python3 tests/lib/reasons.py has the table"
 
 
 def pages_write_microseconds_as_the_program_does():
@@ -367,4 +367,4 @@ if __name__ == "__main__":
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
                         every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, the_administrators_guide_knows_every_finding,
-                        the_picture_of_the_readme_is_what_the_command_draws, the_command_knows_no_code_that_there_is_not, the_protocol_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
+                        the_picture_of_the_readme_is_what_the_command_draws, the_command_knows_no_code_that_there_is_not, the_codes_page_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
