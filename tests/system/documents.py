@@ -313,11 +313,26 @@ def the_table_of_hostile_users_has_every_attack():
         assert len(figures) == 7 and all(figure > 0 for figure in figures), (attack, figures)
 
 
-def the_administrators_guide_knows_every_finding():
-    text = (ROOT / "docs/ADMIN.md").read_text()
-    for code in re.findall(r"^\| ((?:`[a-z-]+`(?:, |; )?)+)", (ROOT / "docs/HEALTH.md").read_text(), re.M):
-        for name in re.findall(r"`([a-z-]+)`", code):
-            assert f"`{name}`" in text, name
+def codes_of_findings():
+    """Every code that a statement of the daemon gives a finding or a note."""
+    found = {f"probe-{ending}" for ending in ("crashed", "timeout")} | {f"{kind}-missing" for kind in ("gpu", "nic", "numa", "package")}
+    for folder in ("health", "measure", "store"):
+        for path in (ROOT / "daemon" / folder).glob("*.[ch]"):
+            for statement in re.split(r"[;{}]", path.read_text()):
+                if re.search(r"\b(?:set_note|add|add_note|note_failure|run_parser_note)\(|\.code = |\[RULE_|\bcodes\[\]|define SCHED_LEFT_OUT", statement):
+                    found |= set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', statement))
+    return found
+
+
+def health_has_cause_and_action_of_every_finding():
+    rows = {}
+    for line in (ROOT / "docs/HEALTH.md").read_text().split("## Findings")[1].split("\n## ")[0].splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        for name in re.findall(r"`([a-z-]+)`", cells[0]) if line.startswith("| `") else ():
+            assert name not in rows and len(cells) == 4 and all(cells), line
+            rows[name] = cells
+    found = codes_of_findings()
+    assert len(found) >= 30 and found <= set(rows), found - set(rows)
 
 
 def the_picture_of_the_readme_is_what_the_command_draws():
@@ -366,5 +381,5 @@ if __name__ == "__main__":
                         berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, bash_completes_what_the_tables_have,
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
-                        every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, the_administrators_guide_knows_every_finding,
+                        every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, health_has_cause_and_action_of_every_finding,
                         the_picture_of_the_readme_is_what_the_command_draws, the_command_knows_no_code_that_there_is_not, the_codes_page_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
