@@ -191,6 +191,10 @@ int cmd_set_operands(struct cmd *cmd, json_t *object, const char *key);
 int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *option,
                   const struct cmd_option *size_option);
 
+/* cmd/matrix.c: the better direction of a metric (1 higher, -1 lower, 0 unknown), and the defaults
+ * of its axes, a new reference, from ListMetrics. Needs a connection. */
+int cmd_find_better(struct cmd *cmd, const char *metric, json_t **ret_defaults);
+
 /* cmd/allowed.c: writes the member "allowed": the resources of this process, or only --cpus and
  * --gpus for a recorded node. */
 int cmd_set_allowed(struct cmd *cmd, json_t *object, bool with_gpus, const char *cpus,

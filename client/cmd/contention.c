@@ -2,6 +2,10 @@
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 
+enum { WHY, OPTIONS };
+
+static const struct cmd_option options[] = {[WHY] = CMD_WHY};
+
 static int set_parameters(struct cmd *cmd, json_t *parameters)
 {
     if (cmd->operand_count == 0 ||
@@ -18,7 +22,9 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_contention = {
     .name = "contention",
     .operands = "[METRIC]",
-    .about = "concurrent transfers that were measured, their rates, and the limits that they share",
+    .about = "limits that concurrent transfers share, and the runs that show them",
+    .options = options,
+    .option_count = OPTIONS,
     .most_operands = 1,
     .run = run,
 };

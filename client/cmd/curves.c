@@ -2,6 +2,27 @@
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 
+enum { ALL, OPTIONS };
+
+static const struct cmd_option options[] = {
+    [ALL] = {.name = "all", .help = "every combination of axes, not only the metric's defaults"}};
+
+/* Asks for the metric's default axes alone. Without an answer all are asked for. */
+static bool set_defaults(struct cmd *cmd, json_t *parameters)
+{
+    json_t *defaults;
+    bool fine = true;
+    if (cmd_connect(cmd) != CMD_DONE)
+        return true; /* the request itself says what is wrong */
+    cmd_find_better(cmd, cmd->operand[0], &defaults);
+    if (json_object_size(defaults) > 0) {
+        json_object_del(defaults, "bytes");
+        fine = json_object_set(parameters, "where", defaults) == 0;
+    }
+    json_decref(defaults);
+    return fine;
+}
+
 static int set_parameters(struct cmd *cmd, json_t *parameters)
 {
     if (cmd->operand_count == 0)
@@ -11,6 +32,8 @@ static int set_parameters(struct cmd *cmd, json_t *parameters)
         fine = json_object_set_new(parameters, "from", cmd_list(cmd->operand[1])) == 0;
     if (fine && cmd->operand_count > 2)
         fine = json_object_set_new(parameters, "to", cmd_list(cmd->operand[2])) == 0;
+    if (fine && !cmd_has(cmd, &options[ALL]) && !cmd_wants_json(cmd))
+        fine = set_defaults(cmd, parameters);
     return fine ? CMD_DONE : cmd_fail_memory();
 }
 
@@ -23,6 +46,8 @@ const struct cmd_command cmd_curves = {
     .name = "curves",
     .operands = "METRIC [FROM [TO]]",
     .about = "how long transfers take over their size, between all places or these",
+    .options = options,
+    .option_count = OPTIONS,
     .most_operands = 3,
     .run = run,
     .notes = {"berth curves gpu_gpu_copy_engine gpu0 gpu1,gpu2",

@@ -7,6 +7,8 @@
 #include "cmd/cmd.h"
 #include "ui/matrix.h"
 
+#define CORES_MOST 16 /* more come by L3 */
+
 enum { SIZE, WHERE, FROM, TO, INTERVALS, ALL, OPTIONS };
 
 static const struct cmd_option options[] = {
@@ -25,9 +27,7 @@ static const struct cmd_option options[] = {
              .help = "every combination of axes; without a metric every metric with its meaning"},
 };
 
-/* Finds the better direction and the axes' defaults (a new reference) in ListMetrics. Without an
- * answer there are no colours, and no combination is chosen. */
-static int find_better(struct cmd *cmd, const char *metric, json_t **ret_defaults)
+int cmd_find_better(struct cmd *cmd, const char *metric, json_t **ret_defaults)
 {
     char *text;
     int better = 0;
@@ -88,6 +88,22 @@ static int set_parameters(struct cmd *cmd, json_t *parameters)
     return status;
 }
 
+/* The matrix by L3s where it has many cores and nobody chose; else a reference to itself. */
+static json_t *fold(struct cmd *cmd, json_t *matrix)
+{
+    char *text = NULL;
+    json_t *node = NULL, *folded = NULL;
+    if (!cmd_has(cmd, &options[ALL]) && !cmd_has(cmd, &options[FROM]) &&
+        !cmd_has(cmd, &options[TO]) &&
+        berth_call(cmd->berth, "io.berth.Fabric.GetNode", NULL, &text) >= 0)
+        node = json_loads(text, 0, NULL);
+    if (node != NULL)
+        folded = ui_fold_cores(matrix, node, CORES_MOST);
+    free(text);
+    json_decref(node);
+    return folded != NULL ? folded : json_incref(matrix);
+}
+
 static int run(struct cmd *cmd)
 {
     if (cmd->operand_count == 0)
@@ -100,11 +116,11 @@ static int run(struct cmd *cmd)
         status = cmd_print_json(cmd->reply);
     } else {
         struct ui ui;
-        json_t *asked = json_object(), *defaults;
-        int better = find_better(cmd, cmd->operand[0], &defaults);
+        json_t *asked = json_object(), *drawn = fold(cmd, reply), *defaults;
+        int better = cmd_find_better(cmd, cmd->operand[0], &defaults);
         ui_init(&ui, STDOUT_FILENO);
         if (asked != NULL && set_where(cmd, asked) == CMD_DONE)
-            ui_matrix(&ui, reply,
+            ui_matrix(&ui, drawn,
                       &(struct ui_matrix_options){
                           .intervals = cmd_has(cmd, &options[INTERVALS]),
                           .picked = cmd_has(cmd, &options[WHERE]) || cmd_has(cmd, &options[SIZE]) ||
@@ -115,7 +131,12 @@ static int run(struct cmd *cmd)
                           .better = better});
         else
             ui.failed = true;
+        if (drawn != reply)
+            ui_line(&ui, 2,
+                    "  each cell is the median of the measured pairs of cores of two L3s; "
+                    "--all shows every core");
         json_decref(asked);
+        json_decref(drawn);
         json_decref(defaults);
         status = cmd_print(&ui);
     }

@@ -6,6 +6,7 @@
 
 #include "ui/answer.h"
 
+#define LIMITS_SHOWN  4 /* of a metric */
 #define LINE_SIZE     512
 #define EACH_MOST     8  /* most rates in a list */
 #define NAMES_COLUMNS 40 /* columns of the transfers' names */
@@ -184,53 +185,83 @@ static void join(const json_t *texts, char *line, size_t size)
     }
 }
 
-static void put_shared(struct ui *ui, const json_t *shared)
+/* Limits of one metric ("" all); with why their alternatives and users, too. */
+static void put_shared(struct ui *ui, const json_t *shared, const char *metric)
 {
-    static const char *const heading[] = {"shared", "of", "capacity", "alternatives", "users"};
+    static const char *const heading[] = {"shared", "capacity", "alternatives", "users"};
     const json_t *one;
     struct ui_table table;
-    size_t i;
-    if (json_array_size(shared) == 0)
-        return;
-    ui_put(ui, "\n");
-    ui_table_begin(&table, ui, "lllll");
-    for (i = 0; i < sizeof heading / sizeof *heading; i++)
+    size_t count = 0, i;
+    ui_table_begin(&table, ui, ui->why ? "llll" : "ll");
+    for (i = 0; i < (ui->why ? 4 : 2); i++)
         ui_cell(&table, "%s", heading[i]);
     json_array_foreach(shared, i, one)
     {
         char line[LINE_SIZE];
+        if (strcmp(ui_member(one, "metric"), metric) != 0 || (count++ >= LIMITS_SHOWN && !ui->why))
+            continue;
         ui_cell(&table, "%s", ui_member(one, "name"));
-        ui_cell(&table, "%s", ui_member(one, "metric"));
         list_capacities(json_object_get(one, "capacities"), line, sizeof line);
         ui_cell(&table, "%s", line);
+        if (!ui->why)
+            continue;
         join(json_object_get(one, "alternatives"), line, sizeof line);
         ui_cell(&table, "%s", line);
         join(json_object_get(one, "users"), line, sizeof line);
         ui_cell(&table, "%s", line);
     }
-    ui_table_end(&table, 0, true);
+    ui_table_end(&table, 2, true);
+    if (!ui->why && count > LIMITS_SHOWN)
+        ui_put(ui, "  and %zu more limits\n", count - LIMITS_SHOWN);
 }
 
-void ui_contention(struct ui *ui, const json_t *reply)
+/* For each metric how many runs, how large, how many the limits reproduce; then its limits. */
+static void put_metrics(struct ui *ui, const json_t *runs, const json_t *shared)
+{
+    const json_t *run;
+    const char *metric = "";
+    size_t i;
+    json_array_foreach(runs, i, run)
+    {
+        const char *its = ui_member(run, "metric");
+        size_t count = 0, most = 0, reproduced = 0, judged = 0, k;
+        const json_t *other;
+        if (i > 0 && strcmp(its, metric) == 0)
+            continue;
+        metric = its;
+        json_array_foreach(runs, k, other)
+        {
+            const json_t *said = json_object_get(other, "reproduced");
+            size_t size = json_array_size(json_object_get(other, "flows"));
+            if (strcmp(ui_member(other, "metric"), its) != 0)
+                continue;
+            count++;
+            most = size > most ? size : most;
+            reproduced += json_is_true(said);
+            judged += json_is_boolean(said);
+        }
+        ui_line(ui, 2,
+                "%s: %zu run%s of up to %zu transfers, %zu of %zu explained by shared limits", its,
+                count, count == 1 ? "" : "s", most, reproduced, judged);
+        put_shared(ui, shared, its);
+    }
+}
+
+static void put_runs(struct ui *ui, const json_t *runs)
 {
     static const char *const heading[] = {"transfers", "axes",      "each, GB/s",
                                           "together",  "predicted", "measured"};
-    const json_t *runs = json_object_get(reply, "runs"), *run;
     const char *metric = "";
+    const json_t *run;
     struct ui_table table = {0};
     size_t i;
-    if (json_array_size(runs) == 0) {
-        ui_put(ui, "nothing was measured at the same time as something else\n");
-        return;
-    }
     json_array_foreach(runs, i, run)
     {
         const char *its = ui_member(run, "metric");
         if (i == 0 || strcmp(its, metric) != 0) {
-            if (i > 0) {
+            if (i > 0)
                 ui_table_end(&table, 2, true);
-                ui_put(ui, "\n");
-            }
+            ui_put(ui, "\n");
             ui_style(ui, UI_BOLD);
             ui_text(ui, its);
             ui_style(ui, UI_PLAIN);
@@ -242,7 +273,21 @@ void ui_contention(struct ui *ui, const json_t *reply)
         metric = its;
         put_run(&table, run);
     }
-    ui_table_end(&table, 2, true);
-    put_shared(ui, json_object_get(reply, "shared"));
+    if (i > 0)
+        ui_table_end(&table, 2, true);
+}
+
+void ui_contention(struct ui *ui, const json_t *reply)
+{
+    const json_t *runs = json_object_get(reply, "runs");
+    if (json_array_size(runs) == 0) {
+        ui_put(ui, "nothing was measured at the same time as something else\n");
+        return;
+    }
+    put_metrics(ui, runs, json_object_get(reply, "shared"));
+    if (ui->why)
+        put_runs(ui, runs);
+    else
+        ui_put(ui, "--why lists the runs, and the users of each limit\n");
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
 }

@@ -260,6 +260,30 @@ static unsigned put_row(struct ui_table *table, const struct ui_node *node,
     return seen;
 }
 
+/* The signs of the table in a line. */
+static void put_signs(struct ui *ui, unsigned seen, bool has_nics)
+{
+    static const struct {
+        unsigned sign;
+        const char *text;
+    } signs[] = {{SEEN_SWITCH, "S through switches, that many links wide"},
+                 {SEEN_CACHE, "L at one L3"},
+                 {SEEN_NUMA, "N at one NUMA node"},
+                 {SEEN_NONE, ". no direct link"},
+                 {SEEN_BROKEN, "! down or degraded"}};
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    if (seen == 0)
+        return;
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+        if ((seen & signs[i].sign) != 0)
+            ui_put(&line, "%s%s%s", line.length > 0 ? "; " : "", signs[i].text,
+                   signs[i].sign == SEEN_NONE && has_nics ? ", or not at one NUMA node" : "");
+    ui_put(ui, "  ");
+    ui_paragraph(ui, 4, line.text == NULL ? "" : line.text);
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
+}
+
 static void put_square(struct ui *ui, const struct ui_node *node, const int *gpu, size_t count)
 {
     struct square square = square_of(node, gpu, count);
@@ -280,17 +304,7 @@ static void put_square(struct ui *ui, const struct ui_node *node, const int *gpu
     free(width);
     table.gap = square.gpus + square.nics > 12 ? 1 : 2;
     ui_table_end(&table, 2, true);
-    if (seen & SEEN_SWITCH)
-        ui_put(ui, "  S   through switches, that many links wide\n");
-    if (seen & SEEN_CACHE)
-        ui_put(ui, "  L   gpu and nic are at one L3\n");
-    if (seen & SEEN_NUMA)
-        ui_put(ui, "  N   gpu and nic are at one NUMA node\n");
-    if (seen & SEEN_NONE)
-        ui_put(ui, "  .   %s\n",
-               square.nics > 0 ? "no direct link, or not at one NUMA node" : "no direct link");
-    if (seen & SEEN_BROKEN)
-        ui_put(ui, "  !   down or degraded\n");
+    put_signs(ui, seen, square.nics > 0);
 }
 
 static bool same_group(const struct ui_node *node, const struct ui_link *a, const struct ui_link *b)
@@ -385,7 +399,10 @@ static void put_group(struct ui_table *table, const struct ui_node *node, const 
     else
         ui_cell(table, "measured %s to %s", low, high);
     struct ui pairs = {.utf8 = ui->utf8, .width = ui->width};
-    put_pairs(&pairs, node, group);
+    if (group->in_table && is_up(link))
+        ui_put(&pairs, "%zu pair%s", group->count, group->count == 1 ? "" : "s");
+    else
+        put_pairs(&pairs, node, group);
     ui_cell(table, "%s", pairs.text == NULL ? "" : pairs.text);
     ui->failed = ui->failed || pairs.failed;
     ui_done(&pairs);
@@ -405,12 +422,24 @@ static bool is_beside_better(const struct ui_node *node, const struct ui_link *l
     return false;
 }
 
+/* True for the link of a device to the cpu side, which its line in the tree has. */
+static bool is_in_tree(const struct ui_node *node, const struct ui_link *link)
+{
+    enum ui_kind from = node->place[link->from].kind, to = node->place[link->to].kind;
+    int device = from == UI_GPU || from == UI_NIC ? link->from : link->to;
+    const struct ui_link *shown =
+        (from == UI_GPU || from == UI_NIC) != (to == UI_GPU || to == UI_NIC)
+            ? host_link(node, device)
+            : NULL;
+    return shown == link;
+}
+
 /* False for facts that the tree already shows: the package of a memory, and the memory that a gpu
  * shares with cores; and for a link without a rate beside a better one. */
 static bool says_something(const struct ui_node *node, const struct group *group)
 {
     const struct ui_link *link = group->first;
-    if (is_up(link) && is_beside_better(node, link))
+    if (is_up(link) && (is_beside_better(node, link) || is_in_tree(node, link)))
         return false;
     if (memory_shared_with(node, link->from) != NULL || memory_shared_with(node, link->to) != NULL)
         return strcmp(link->kind, "membus") != 0;
@@ -463,7 +492,6 @@ void ui_links(struct ui *ui, const struct ui_node *node)
     ui_put(ui, " (nominal rates, each way)\n");
     if (has_table) {
         put_square(ui, node, gpu, gpus);
-        ui_put(ui, "\n");
     }
     struct ui_table table;
     ui_table_begin(&table, ui, "lllll");

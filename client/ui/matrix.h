@@ -21,5 +21,10 @@ struct ui_matrix_options {
 
 void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_options *options);
 
+/* ui/fold.c: a copy of a matrix with more than `most` cores in which L3s stand for their cores, a
+ * cell the median of its pairs, without interval; node: reply of GetNode. NULL: there are not so
+ * many, or out of memory. */
+json_t *ui_fold_cores(const json_t *matrix, const json_t *node, size_t most);
+
 /* Lists the metrics that have values, a line each; with all every one, with its whole meaning. */
 void ui_metrics(struct ui *ui, const json_t *reply, bool all);

@@ -179,6 +179,33 @@ static const char *last_pci(const struct ui_node *node, const struct ui_place *f
                                        : place->pci;
 }
 
+/* True for a module of gpus alone that has no more to say: its gpus' lines name it. */
+static bool is_named_below(const struct ui_node *node, int place)
+{
+    bool is = node->place[place].kind == UI_MODULE && node->place[place].model == NULL &&
+              node->place[place].first_child >= 0;
+    for (int child = node->place[place].first_child; child >= 0 && is;
+         child = node->place[child].next)
+        is = node->place[child].kind == UI_GPU;
+    return is;
+}
+
+/* The model without its vendor's prefix, which takes a third of the line. */
+static const char *short_model(const struct ui_place *place)
+{
+    static const char *const prefixes[] = {"AMD Instinct ", "NVIDIA "};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (place->kind == UI_GPU && strncmp(place->model, prefixes[i], strlen(prefixes[i])) == 0)
+            return place->model + strlen(prefixes[i]);
+    return place->model;
+}
+
+/* An address without its domain where that is 0. */
+static const char *short_pci(const char *pci)
+{
+    return strncmp(pci, "0000:", 5) == 0 ? pci + 5 : pci;
+}
+
 /* Writes the properties from the driver that matter most to a person. */
 static void describe_gpu(const struct ui_place *gpu, char *text)
 {
@@ -203,9 +230,9 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
         add(text, "%zu %s", count, drawing->ui->utf8 ? "\u00d7" : "x");
     if (place->model != NULL && *place->model != '\0') {
         if (count > 1)
-            snprintf(text + strlen(text), TEXT_BYTES - strlen(text), " %s", place->model);
+            snprintf(text + strlen(text), TEXT_BYTES - strlen(text), " %s", short_model(place));
         else
-            add(text, "%s", place->model);
+            add(text, "%s", short_model(place));
     }
     if (place->capacity_bytes >= 0 && !(place->kind == UI_NUMA && place->capacity_bytes == 0)) {
         if (count > 1 && place->model == NULL)
@@ -242,12 +269,14 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
         if (place->kind == UI_NIC && ui_place_detail(place, "interface") != NULL)
             add(text, "%s", ui_place_detail(place, "interface"));
         if (count == 1 && ui_device_cache(node, group[0]) != NULL)
-            add(text, "at L3 %s", ui_device_cache(node, group[0]));
+            add(text, "L3 %s", ui_device_cache(node, group[0]));
+        if (place->parent >= 0 && is_named_below(node, place->parent))
+            add(text, "%s", node->place[place->parent].name);
         if (place->pci != NULL && count > 1 &&
             !same_text(place->pci, node->place[group[count - 1]].pci))
-            add(text, "%s ... %s", place->pci, last_pci(node, place, group[count - 1]));
+            add(text, "%s ... %s", short_pci(place->pci), last_pci(node, place, group[count - 1]));
         else if (place->pci != NULL)
-            add(text, "%s", place->pci);
+            add(text, "%s", short_pci(place->pci));
         ui_host_link(drawing->ui, node, group[0], link, sizeof link);
         if (*link != '\0')
             add(text, "%s", link);
@@ -281,44 +310,48 @@ static bool is_drawn(const struct ui_node *node, int parent, int child)
              node->place[parent].kind == UI_NUMA);
 }
 
-static int next_drawn(const struct ui_node *node, int parent, int child)
+/* Places with a line below that of the parent, at most FOLD_MOST. */
+static size_t children_of(const struct ui_node *node, int parent, int *child, size_t count)
 {
-    while (child >= 0 && !is_drawn(node, parent, child))
-        child = node->place[child].next;
-    return child;
+    for (int at = node->place[parent].first_child; at >= 0 && count < FOLD_MOST;
+         at = node->place[at].next) {
+        if (is_named_below(node, at))
+            count = children_of(node, at, child, count);
+        else if (is_drawn(node, parent, at))
+            child[count++] = at;
+    }
+    return count;
 }
 
 static void draw_children(struct drawing *drawing, int parent, const char *prefix, int depth)
 {
     const struct ui_node *node = drawing->node;
     bool utf8 = drawing->ui->utf8;
-    for (int child = next_drawn(node, parent, node->place[parent].first_child); child >= 0;) {
-        int group[FOLD_MOST];
-        size_t count = 0;
-        int next = child;
-        do {
-            group[count++] = next;
-            next = next_drawn(node, parent, node->place[next].next);
-        } while (next >= 0 && count < FOLD_MOST &&
-                 alike(node, &node->place[child], &node->place[next]));
+    int child[FOLD_MOST], below_it[FOLD_MOST];
+    size_t all = children_of(node, parent, child, 0);
+    for (size_t i = 0, count; i < all; i += count) {
+        count = 1;
+        while (i + count < all &&
+               alike(node, &node->place[child[i]], &node->place[child[i + count]]))
+            count++;
+        bool is_last = i + count == all;
         char name[128], text[TEXT_BYTES], below[PREFIX_BYTES];
         const char *branch = depth == 0 ? ""
-                             : next < 0 ? (utf8 ? "\u2514\u2500 " : "`- ")
+                             : is_last  ? (utf8 ? "\u2514\u2500 " : "`- ")
                                         : (utf8 ? "\u251c\u2500 " : "|- ");
-        name_group(drawing, group, count, name, sizeof name);
-        describe(drawing, group, count, text);
+        name_group(drawing, child + i, count, name, sizeof name);
+        describe(drawing, child + i, count, text);
         snprintf(below, sizeof below, "%s%s", prefix,
                  depth == 0 ? ""
-                 : next < 0 ? "   "
+                 : is_last  ? "   "
                             : (utf8 ? "\u2502  " : "|  "));
-        bool has_children = count == 1 && depth < DEPTH_MOST &&
-                            next_drawn(node, child, node->place[child].first_child) >= 0;
+        bool has_children =
+            count == 1 && depth < DEPTH_MOST && children_of(node, child[i], below_it, 0) > 0;
         ui_cell(&drawing->table, "%s%s", below, has_children ? (utf8 ? "\u2502" : "|") : "");
         ui_cell(&drawing->table, "%s%s%s", prefix, branch, name);
         ui_cell(&drawing->table, "%s", text);
         if (has_children)
-            draw_children(drawing, child, below, depth + 1);
-        child = next;
+            draw_children(drawing, child[i], below, depth + 1);
     }
 }
 

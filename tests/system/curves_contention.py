@@ -87,7 +87,7 @@ def curves_and_sets_survive_everything():
         assert json.loads(berth(daemon, "curves", "cpu_copy", "core0", "numa0", "--json"))["curves"] == [one]
         assert "20 GB/s" in berth(daemon, "curves", "cpu_copy") and "no curves" in berth(daemon, "curves", "cpu_pingpong")
         assert json.loads(berth(daemon, "contention", "--json"))["runs"] == sets
-        assert "together" in berth(daemon, "contention") and "nothing" in berth(daemon, "contention", "cpu_copy")
+        assert "together" in berth(daemon, "contention", "--why") and "nothing" in berth(daemon, "contention", "cpu_copy")
 
         with tempfile.TemporaryDirectory() as recorded:
             berth(daemon, "record", recorded + "/node")
@@ -147,7 +147,7 @@ def a_recorded_gpu_node_has_curves_and_sets():
     resources = {r["name"]: r for r in json.loads(berth(None, "topo", "--json", node=NODES / "h200x4-hand"))["resources"]}
     memory = resources["numa0:memory:write:host_gpu_copy_engine"]
     assert memory["inferred"] and round(memory["capacity_bytes_per_s"] / 1e9, 1) == 164.5, resources
-    drawn = berth(None, "contention", node=NODES / "h200x4-hand")
+    drawn = " ".join(berth(None, "contention", "--why", node=NODES / "h200x4-hand").split())
     assert "gpu0,gpu1,gpu2>numa0" in drawn and "numa0:memory:write" in drawn and "164 GB/s for 4 and more" in drawn, drawn
     together = [sum(f["bytes_per_s"] for f in s["flows"]) for s in sets if len(s["flows"]) == 4]
     assert sorted(together) == [164.5e9, 220.4e9], together
