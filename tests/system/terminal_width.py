@@ -91,5 +91,20 @@ def measurements_fit():
             assert sorted(narrow.split()) == sorted(wide.split()), (name, words, narrow)
 
 
+def a_screen_has_the_whole_answer():
+    """In 40 rows, also on the nodes with most to say; the answer comes before evidence and notes."""
+    for name, gpus in (("mi250x", 8), ("gh200-quad", 4), ("h200x4", 4)):
+        node = ("--node", NODES / name)
+        ring = ["bind", "-n", str(gpus), "--pattern", "ring", "--bytes", "64M"]
+        for words in ["topo"], ["matrix"], ["matrix", "gpu_gpu_copy_engine"], ["matrix", "memory_bandwidth"], ["matrix", "memory_latency"], ["matrix", "cpu_pingpong"], \
+                ["contention"], ["curves", "gpu_gpu_copy_engine"], ring, ["alloc", "4G"], ["alloc", "4G", "--by", "gpu0:reads=4G"], ["route", "gpu0", "gpu1", "64M"], \
+                ["health"], ["status"]:
+            ended, lines = shown(*node, *words)
+            assert ended in (0, 3) and len(lines) <= 40, (name, words, ended, len(lines))
+        assert re.match(r"gpu0, device memory: [0-9]", shown(*node, "alloc", "4G", "--by", "gpu0:reads=4G")[1][0]), name
+        assert re.match(r"(copy engine|kernel): ", shown(*node, "route", "gpu0", "gpu1", "64M")[1][0]), name
+        assert not {"Evidence", "Note", "Decided by"} & set(shown(*node, *ring)[1]) and {"Evidence", "Decided by"} <= set(shown(*node, *ring, "--why")[1]), name
+
+
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, answers_fit, measurements_fit, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, answers_fit, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
