@@ -101,7 +101,7 @@ def a_screen_has_the_whole_answer():
                 ["health"], ["status"]:
             ended, lines = shown(*node, *words)
             assert ended in (0, 3) and len(lines) <= 40, (name, words, ended, len(lines))
-        assert re.match(r"gpu0, device memory: [0-9]", shown(*node, "alloc", "4G", "--by", "gpu0:reads=4G")[1][0]), name
+        assert re.match(r"(gpu0|numa4), [a-z]+ memory: (at least )?[0-9]", shown(*node, "alloc", "4G", "--by", "gpu0:reads=4G")[1][0]), name
         assert re.match(r"(copy engine|kernel): ", shown(*node, "route", "gpu0", "gpu1", "64M")[1][0]), name
         assert not {"Evidence", "Note", "Decided by"} & set(shown(*node, *ring)[1]) and {"Evidence", "Decided by"} <= set(shown(*node, *ring, "--why")[1]), name
 
