@@ -8,13 +8,14 @@
 #include "node/spread.h"
 #include "sim/sim.h"
 
-#define WORK_MAX 5e8 /* a second of additions: the rest is listed as unexplained */
+#define ROUNDING 1e-6 /* relative */
+#define WORK_MAX 5e8  /* a second of additions: the rest is listed as unexplained */
 
-/* A limit's users in one run. */
+/* A limit's several users in one run. */
 struct total {
     const struct fit_run *run;
     unsigned users;
-    bool is_tight; /* several users, one slower than the other limits explain */
+    bool is_tight; /* one is slower than the other limits explain */
     double rate, low, high;
 };
 
@@ -95,11 +96,29 @@ static bool is_slower(const struct search *search, const struct fit_run *run, si
     return is_above(relative(search, run, run->result->predicted, flow), 1);
 }
 
-static void predict(struct search *search)
+/* True when the limit's users get as much as it carries, or more. */
+static bool binds(const struct fit_limit *limit, const struct fit_run *run)
+{
+    double users_get = 0, capacity = INFINITY;
+    unsigned users = 0;
+    for (size_t i = 0; i < run->count; i++)
+        if (limit->users[run->flow[i]]) {
+            users_get += run->result->predicted[i];
+            users++;
+        }
+    for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
+        capacity = limit->step[i].bytes_per_s;
+    return users_get > capacity * (1 - ROUNDING);
+}
+
+/* Predicts anew the runs in which a limit, added or removed, binds; NULL: all. */
+static void predict(struct search *search, const struct fit_limit *limit)
 {
     for (size_t r = 0; r < search->fit->run_count; r++) {
         struct fit_run *run = &search->fit->run[r];
         struct limits_run *result = run->result;
+        if (limit != NULL && !binds(limit, run))
+            continue;
         share(search, run, search->fit->limit_count, result->predicted);
         result->is_reproduced = true;
         for (size_t i = 0; i < run->count; i++)
@@ -163,7 +182,7 @@ static void look_at(const struct search *search, struct fit_candidate *candidate
 
 /* ---- capacities ---- */
 
-/* Fills search->total with the runs that have users. */
+/* Fills search->total with the runs that have several users. */
 static void sum_up(struct search *search, const unsigned char *users)
 {
     search->total_count = 0;
@@ -179,9 +198,8 @@ static void sum_up(struct search *search, const unsigned char *users)
             total.low += run->measured[i].low;
             total.high += run->measured[i].high;
         }
-        total.is_tight = total.is_tight && total.users > 1;
         search->work += 8 * (double)run->count;
-        if (total.users > 0)
+        if (total.users > 1)
             search->total[search->total_count++] = total;
     }
 }
@@ -299,7 +317,8 @@ static long try_limit(struct search *search, const struct fit_run *run, struct f
         return 0;
     gain_in(search, run, limit, &explains);
     for (size_t t = 0; explains && t < search->total_count; t++)
-        gain += gain_in(search, search->total[t].run, limit, &its);
+        if (binds(limit, search->total[t].run))
+            gain += gain_in(search, search->total[t].run, limit, &its);
     return gain;
 }
 
@@ -313,16 +332,18 @@ static void copy_limit(struct fit_limit *to, const struct fit_limit *from, size_
     to->users = users;
 }
 
-/* True for a candidate with a slower user in the run, unless it is a limit already. One of both
- * directions does not explain users that all go one way: that direction's is to. */
+/* True for a candidate with several users in the run, one slower, unless it is a limit already. One
+ * of both directions does not explain users that all go one way: that direction's is to. */
 static bool may_explain(const struct search *search, const struct fit_run *run, size_t candidate)
 {
     const struct fit *fit = search->fit;
     const struct fit_candidate *its = &fit->candidate[candidate];
+    size_t users = 0;
     bool has_slower = false, is_used = false,
          is_one_way[2] = {its->way[0] != NULL, its->way[1] != NULL};
     for (size_t i = 0; i < run->count; i++) {
         size_t flow = run->flow[i];
+        users += its->users[flow];
         has_slower |=
             its->users[flow] && is_above(run->result->predicted[i], run->measured[i].bytes_per_s);
         for (int way = 0; way < 2 && its->users[flow]; way++)
@@ -330,7 +351,7 @@ static bool may_explain(const struct search *search, const struct fit_run *run, 
     }
     for (size_t i = 0; i < fit->limit_count; i++)
         is_used |= fit->limit[i].candidate == candidate;
-    return its->is_one && has_slower && !is_used && !is_one_way[0] && !is_one_way[1];
+    return its->is_one && users > 1 && has_slower && !is_used && !is_one_way[0] && !is_one_way[1];
 }
 
 /* The best limit for a run, with candidates that explain as much as its twins. Returns how much it
@@ -384,7 +405,6 @@ static bool explain(struct search *search)
     struct fit *fit = search->fit;
     const struct fit_run *run;
     memset(search->is_given_up, 0, fit->run_count * sizeof *search->is_given_up);
-    predict(search);
     while (fit->limit_count < FIT_LIMITS_MAX && search->work < WORK_MAX &&
            (run = next_run(search)) != NULL) {
         struct fit_limit *trial = &fit->limit[fit->limit_count];
@@ -395,7 +415,7 @@ static bool explain(struct search *search)
             continue;
         }
         fit->limit_count++;
-        predict(search);
+        predict(search, trial);
     }
     return true;
 }
@@ -407,9 +427,10 @@ static void fit_again(struct search *search)
     for (size_t l = 0; l < fit->limit_count; l++) {
         struct fit_limit *limit = &fit->limit[l], before = *limit;
         limit->step_count = 0;
-        predict(search);
+        predict(search, &before);
         if (!fit_steps(search, limit))
             *limit = before;
+        predict(search, limit);
     }
 }
 
@@ -431,6 +452,8 @@ bool limits_fit(struct fit *fit)
     }
     for (size_t c = 0; ok && c < fit->candidate_count; c++)
         look_at(search, &fit->candidate[c]);
+    if (ok)
+        predict(search, NULL);
     ok = ok && explain(search);
     if (ok) {
         fit_again(search);
