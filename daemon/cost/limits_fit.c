@@ -21,12 +21,10 @@ struct total {
 
 struct search {
     struct fit *fit;
-    bool by_total;     /* runs are explained by their totals */
-    bool *is_given_up; /* by run */
+    bool by_total; /* runs are explained by their totals */
     struct total *total;
     size_t total_count;
     size_t *group; /* by flow */
-    struct fit_limit best;
     double work;
     struct sim *sim;
     struct sim_limit limit[FIT_LIMITS_MAX + 1];
@@ -324,14 +322,6 @@ static long try_limit(struct search *search, const struct fit_run *run, struct f
 
 /* ---- the search ---- */
 
-static void copy_limit(struct fit_limit *to, const struct fit_limit *from, size_t flow_count)
-{
-    unsigned char *users = to->users;
-    memcpy(users, from->users, flow_count);
-    *to = *from;
-    to->users = users;
-}
-
 /* True for a candidate with several users in the run, one slower, unless it is a limit already. One
  * of both directions does not explain users that all go one way: that direction's is to. */
 static bool may_explain(const struct search *search, const struct fit_run *run, size_t candidate)
@@ -359,65 +349,64 @@ static bool may_explain(const struct search *search, const struct fit_run *run, 
 static long best_limit(struct search *search, const struct fit_run *run, struct fit_limit *trial)
 {
     const struct fit *fit = search->fit;
-    struct fit_limit *best = &search->best;
+    struct fit_limit best;
+    unsigned char *unnamed = fit->unnamed + fit->limit_count * fit->flow_count;
     long most = 0;
     trial->twin_count = 0;
     for (size_t c = 0; c < fit->candidate_count; c++) {
         if (!may_explain(search, run, c))
             continue;
-        memcpy(trial->users, fit->candidate[c].users, fit->flow_count);
+        trial->users = fit->candidate[c].users;
         trial->candidate = c;
         long gain = try_limit(search, run, trial);
         if (gain > most) {
             most = gain;
-            copy_limit(best, trial, fit->flow_count);
-        } else if (gain == most && most > 0 && best->twin_count < LIMIT_TWINS_MAX) {
-            best->twin[best->twin_count++] = c;
+            best = *trial;
+        } else if (gain == most && most > 0 && best.twin_count < LIMIT_TWINS_MAX) {
+            best.twin[best.twin_count++] = c;
         }
     }
     if (most > 0)
-        copy_limit(trial, best, fit->flow_count);
+        *trial = best;
     if (most > 0 || search->by_total)
         return most;
-    memset(trial->users, 0, fit->flow_count);
+    memset(unnamed, 0, fit->flow_count);
     for (size_t i = 0; i < run->count; i++)
-        trial->users[run->flow[i]] |= is_slower(search, run, i);
+        unnamed[run->flow[i]] |= is_slower(search, run, i);
+    trial->users = unnamed;
     trial->candidate = FIT_NO_CANDIDATE;
     return try_limit(search, run, trial);
 }
 
 /* The smallest run that is slower than predicted; NULL none. */
-static const struct fit_run *next_run(const struct search *search)
+static struct fit_run *next_run(const struct search *search)
 {
-    const struct fit_run *next = NULL;
+    struct fit_run *next = NULL;
     for (size_t r = 0; r < search->fit->run_count; r++) {
-        const struct fit_run *run = &search->fit->run[r];
+        struct fit_run *run = &search->fit->run[r];
         bool slower = false;
-        for (size_t i = 0; i < run->count && !search->is_given_up[r]; i++)
+        for (size_t i = 0; i < run->count && !run->is_given_up; i++)
             slower |= is_slower(search, run, i);
         next = slower && (next == NULL || run->count < next->count) ? run : next;
     }
     return next;
 }
 
-static bool explain(struct search *search)
+static void explain(struct search *search)
 {
     struct fit *fit = search->fit;
-    const struct fit_run *run;
-    memset(search->is_given_up, 0, fit->run_count * sizeof *search->is_given_up);
+    struct fit_run *run;
+    for (size_t r = 0; r < fit->run_count; r++)
+        fit->run[r].is_given_up = false;
     while (fit->limit_count < FIT_LIMITS_MAX && search->work < WORK_MAX &&
            (run = next_run(search)) != NULL) {
         struct fit_limit *trial = &fit->limit[fit->limit_count];
-        if (trial->users == NULL && (trial->users = calloc(fit->flow_count + 1, 1)) == NULL)
-            return false;
-        if (best_limit(search, run, trial) <= 0) {
-            search->is_given_up[run - fit->run] = true;
+        run->is_given_up = best_limit(search, run, trial) <= 0;
+        if (run->is_given_up)
             continue;
-        }
         fit->limit_count++;
         predict(search, trial);
     }
-    return true;
 }
 
 /* Fits each limit once more beside all others: limits found later explain steps of its table. */
@@ -437,47 +426,27 @@ static void fit_again(struct search *search)
 bool limits_fit(struct fit *fit)
 {
     struct search *search = calloc(1, sizeof *search);
-    fit->limit = calloc(FIT_LIMITS_MAX + 1, sizeof *fit->limit);
-    fit->limit_count = 0;
-    bool ok = search != NULL && fit->limit != NULL;
-    if (ok) {
-        search->fit = fit;
-        search->is_given_up = calloc(fit->run_count + 1, sizeof *search->is_given_up);
-        search->total = calloc(fit->run_count + 1, sizeof *search->total);
-        search->group = calloc(fit->flow_count + 1, sizeof *search->group);
-        search->best.users = calloc(fit->flow_count + 1, 1);
-        search->sim = sim_new(SETS_FLOWS_MAX, FIT_LIMITS_MAX + 1, 0);
-        ok = search->is_given_up != NULL && search->total != NULL && search->group != NULL &&
-             search->best.users != NULL && search->sim != NULL;
-    }
+    if (search == NULL)
+        return false;
+    search->fit = fit;
+    search->total = calloc(fit->run_count + 1, sizeof *search->total);
+    search->group = calloc(fit->flow_count + 1, sizeof *search->group);
+    search->sim = sim_new(SETS_FLOWS_MAX, FIT_LIMITS_MAX + 1, 0);
+    fit->unnamed = calloc((FIT_LIMITS_MAX + 1) * fit->flow_count + 1, 1);
+    bool ok = search->total != NULL && search->group != NULL && search->sim != NULL &&
+              fit->unnamed != NULL;
     for (size_t c = 0; ok && c < fit->candidate_count; c++)
         look_at(search, &fit->candidate[c]);
-    if (ok)
-        predict(search, NULL);
-    ok = ok && explain(search);
     if (ok) {
+        predict(search, NULL);
+        explain(search);
         fit_again(search);
         search->by_total = true;
-        ok = explain(search);
+        explain(search);
     }
-    if (search != NULL) {
-        free(search->is_given_up);
-        free(search->total);
-        free(search->group);
-        free(search->best.users);
-        sim_free(search->sim);
-    }
+    free(search->total);
+    free(search->group);
+    sim_free(search->sim);
     free(search);
-    if (!ok)
-        limits_fit_done(fit);
     return ok;
-}
-
-void limits_fit_done(struct fit *fit)
-{
-    for (size_t i = 0; fit->limit != NULL && i <= FIT_LIMITS_MAX; i++)
-        free(fit->limit[i].users);
-    free(fit->limit);
-    fit->limit = NULL;
-    fit->limit_count = 0;
 }

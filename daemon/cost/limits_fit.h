@@ -24,10 +24,12 @@ struct fit_run {
     const struct set_flow *measured; /* rates and intervals */
     size_t *flow;                    /* the numbers of these */
     struct limits_run *result;       /* predicted has room for count */
+    bool is_given_up;                /* private: nothing explains it */
 };
 
 struct fit_candidate {
-    unsigned char *users; /* by flow: 1 a user */
+    uint16_t part;              /* the caller's */
+    const unsigned char *users; /* by flow: 1 a user */
     /* one limit wherever its users were slower; else only if runs that slow users connect them */
     bool is_one;
     const unsigned char *way[2]; /* of both directions: the users of each; else NULL */
@@ -37,12 +39,12 @@ struct fit_candidate {
 struct fit_limit {
     size_t candidate;                         /* FIT_NO_CANDIDATE: without a name */
     size_t twin[LIMIT_TWINS_MAX], twin_count; /* other candidates that explain as much */
-    unsigned char *users;
+    const unsigned char *users;
     struct limit_step step[LIMIT_STEPS_MAX]; /* as in struct limit */
     size_t step_count;
 };
 
-/* Everything is the caller's but limit. */
+/* Limits, and users of those without a name, are results. */
 struct fit {
     double *alone; /* by flow */
     size_t flow_count;
@@ -50,10 +52,10 @@ struct fit {
     size_t run_count;
     struct fit_candidate *candidate; /* the most particular first */
     size_t candidate_count;
-    struct fit_limit *limit;
+    struct fit_limit limit[FIT_LIMITS_MAX + 1];
     size_t limit_count;
+    unsigned char *unnamed; /* by limit and flow; the caller frees it */
 };
 
-/* False when out of memory: there are no limits then. */
+/* False when out of memory. */
 bool limits_fit(struct fit *fit);
-void limits_fit_done(struct fit *fit);

@@ -21,7 +21,6 @@ struct problem {
     size_t set_count;
     const struct set_flow **flow; /* each different one */
     struct fit fit;
-    uint16_t *item; /* by candidate */
     unsigned char *users;
 };
 
@@ -57,7 +56,7 @@ static bool list_runs(struct problem *p, size_t flows, struct limits_run *result
         result[s].predicted = calloc(set->flow_count + 1, sizeof *result->predicted);
         if (result[s].predicted == NULL)
             return false;
-        *run++ = (struct fit_run){set->flow_count, set->flow, flow, &result[s]};
+        *run++ = (struct fit_run){set->flow_count, set->flow, flow, &result[s], false};
         for (size_t i = 0; i < set->flow_count; i++)
             *flow++ = number_of(p, &set->flow[i]);
     }
@@ -158,10 +157,9 @@ static const unsigned char *users_of(const struct problem *p, const struct limit
 static bool list_candidates(struct problem *p)
 {
     size_t flows = p->fit.flow_count, parts = p->limits->count, count = 0;
-    p->item = calloc(parts + 1, sizeof *p->item);
     p->users = calloc(parts * flows + 1, 1);
     p->fit.candidate = calloc(parts + 1, sizeof *p->fit.candidate);
-    if (p->item == NULL || p->users == NULL || p->fit.candidate == NULL)
+    if (p->users == NULL || p->fit.candidate == NULL)
         return false;
     for (size_t i = 0; i < flows; i++) {
         const struct limits_pair *pair = pair_of(p, i);
@@ -176,8 +174,8 @@ static bool list_candidates(struct problem *p)
         bool is_one = role->part == LIMIT_GPU || role->part == LIMIT_HOST_LINK ||
                       role->part == LIMIT_HIVE ||
                       (role->part == LIMIT_LINK && !is_gpu(p, role->place));
-        p->item[count] = (uint16_t)i;
-        p->fit.candidate[count] = (struct fit_candidate){.users = users, .is_one = is_one};
+        p->fit.candidate[count] =
+            (struct fit_candidate){.part = (uint16_t)i, .users = users, .is_one = is_one};
         for (int way = LIMIT_OUT; is_one && way <= LIMIT_IN; way++)
             p->fit.candidate[count].way[way] = users_of(p, role, (enum limit_direction)way);
         count++;
@@ -222,9 +220,9 @@ static bool add_limit(const struct problem *p, const struct fit_limit *from)
         if (from->users[i])
             user[limit->user_count++] = *p->flow[i];
     for (size_t i = 0; i < from->twin_count; i++)
-        limit->twin[i] = p->item[from->twin[i]];
+        limit->twin[i] = p->fit.candidate[from->twin[i]].part;
     if (limit->has_role) {
-        part = p->item[from->candidate];
+        part = p->fit.candidate[from->candidate].part;
         limit->role = p->limits->item[part].role;
         memcpy(limit->name, p->limits->item[part].name, sizeof limit->name);
     } else {
@@ -254,12 +252,11 @@ bool limits_from_runs(struct limits *limits, const struct values *values, const 
               limits_fit(&p.fit);
     for (size_t i = 0; ok && i < p.fit.limit_count; i++)
         ok = add_limit(&p, &p.fit.limit[i]);
-    limits_fit_done(&p.fit);
+    free(p.fit.unnamed);
     free(p.fit.run != NULL ? p.fit.run[0].flow : NULL);
     free(p.fit.run);
     free(p.fit.alone);
     free(p.fit.candidate);
-    free(p.item);
     free(p.users);
     free(p.flow);
     return ok;

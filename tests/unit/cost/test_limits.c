@@ -254,7 +254,7 @@ static void shares_that_are_met_by_chance_explain_nothing(void **state)
             measured[r][i] =
                 (struct set_flow){.bytes_per_s = rate[r][i], .low = rate[r][i], .high = rate[r][i]};
         result[r].predicted = predicted[r];
-        run[r] = (struct fit_run){r == 3 ? 2 : 1, measured[r], flow[r], &result[r]};
+        run[r] = (struct fit_run){r == 3 ? 2 : 1, measured[r], flow[r], &result[r], false};
     }
     struct fit problem = {.alone = alone,
                           .flow_count = 3,
@@ -269,7 +269,7 @@ static void shares_that_are_met_by_chance_explain_nothing(void **state)
                 !problem.limit[0].users[2]);
     assert_true(fabs(problem.limit[0].step[0].bytes_per_s / 49.8e9 - 1) < 1e-9);
     assert_false(result[3].is_reproduced);
-    limits_fit_done(&problem);
+    free(problem.unnamed);
 }
 
 /* Cores in their own memory and others in it share it; the slower of the two has what it gets in
