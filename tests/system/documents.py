@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent / "lib"))
 import reasons
+import sentences
 from berthd import BIN, NODES, Daemon
 from tap import LeftOut, run_tests
 
@@ -239,13 +240,49 @@ def every_file_and_heading_that_a_guide_links_to_is_there():
 
 
 def what_was_measured_says_when_and_where_and_how():
-    """MEASURING.md is read in ten minutes; each page that it stands on begins with date, machine, commit, command."""
-    assert len((ROOT / "docs/MEASURING.md").read_text().split()) <= 3000
+    """Each diary begins with date, machine, commit, command."""
     measured = sorted((ROOT / "docs/measured").glob("*.md"))
     assert len(measured) > 10
     for page in measured:
         first = page.read_text().split("\n## ")[0]
         assert re.findall(r"^\| (date|machine|commit|command) \| *\S", first, re.M)[:4] == ["date", "machine", "commit", "command"], page.name
+
+
+def guides_are_short_and_so_are_their_sentences():
+    """Diaries in docs/measured may be longer."""
+    wrong = []
+    guides = sorted((ROOT / "docs").glob("*.md"))
+    assert len(guides) > 10
+    for guide in [ROOT / "README.md", *guides]:
+        words, average, longest = sentences.measured(guide.read_text())
+        if words > 3000 or average > 20 or len(longest[0]) > 35:
+            wrong.append(f"{guide.name}: {words} words, {average:.1f} a sentence, longest {len(longest[0])}: {' '.join(longest[0])[:80]}")
+    assert not wrong, wrong
+
+
+def the_first_screen_of_a_guide_has_its_questions():
+    """Five or more, each with an answer, within 40 lines."""
+    for name in ("ADMIN", "HEALTH", "SLURM", "JOBS", "PROGRAMMING", "EXPORT", "RECORD", "PROTOCOL", "MEASURING"):
+        screen = (ROOT / f"docs/{name}.md").read_text().splitlines()[:40]
+        asked = [line for line in screen if re.match(r"\| [^|]+[?|] .*\|$", line) and "|---" not in line and line != "| question | answer |"]
+        assert "| question | answer |" in screen and len(asked) >= 5, (name, asked)
+
+
+def measuring_has_every_metric():
+    """Its table says what of each is timed; a "*" stands for the beginning of several."""
+    section = (ROOT / "docs/MEASURING.md").read_text().split("\n## Metrics\n")[1].split("\n## ")[0]
+    rows = [line.strip("|").split(" | ") for line in section.splitlines() if line.startswith("| `")]
+    named = {name: cells for cells in rows for name in re.findall(r"`([a-z_*]+)`", cells[0])}
+    assert len(metrics()) > 20 and all(len(cells) == 3 and cells[1].strip() for cells in named.values()), named
+    missing = [metric for metric in metrics() if not any(re.fullmatch(name.replace("*", ".*"), metric) for name in named)]
+    assert not missing, missing
+    unknown = [name for name in named if not any(re.fullmatch(name.replace("*", ".*"), metric) for metric in metrics())]
+    assert not unknown, unknown
+
+
+def the_glossary_is_short():
+    words = re.findall(r"^\| (?!word|---)([^|]+) \| [^|]+ \|$", (ROOT / "docs/GLOSSARY.md").read_text(), re.M)
+    assert 20 < len(words) <= 40 and words == sorted(words, key=str.lower), words
 
 
 SHOWN = "berth", "cat", "lstopo-no-graphics", "hwloc-calc"  # the others of a guide need what is not here: gpus, a job, a browser
@@ -381,5 +418,6 @@ if __name__ == "__main__":
                         berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, bash_completes_what_the_tables_have,
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
-                        every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, health_has_cause_and_action_of_every_finding,
+                        every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_are_short_and_so_are_their_sentences,
+                        the_first_screen_of_a_guide_has_its_questions, measuring_has_every_metric, the_glossary_is_short, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, health_has_cause_and_action_of_every_finding,
                         the_picture_of_the_readme_is_what_the_command_draws, the_command_knows_no_code_that_there_is_not, the_codes_page_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
