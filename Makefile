@@ -92,7 +92,7 @@ all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top)
 
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
 WITHOUT_LIBRARIES := deps deb demo check check-all check-sites check-numa check-cluster \
-                     check-package ci bench bench-gpu \
+                     check-package check-browser ci bench bench-gpu \
                      bench-planner bench-advice lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 has_pkg  = $(shell $(PKGCONFIG) --exists $(1) 2>/dev/null && echo yes)
@@ -356,8 +356,8 @@ check-all: ## what check leaves out: every fault, survival, Slurm, sanitized dae
 	@BUILD=$(BUILD) tests/run.sh all
 
 .PHONY: check-sites
-check-sites: ## check-numa, check-cluster, check-package, check-walk: emulated machines, packages
-	@status=0; for t in numa cluster package walk; do \
+check-sites: ## check-numa, -cluster, -package, -browser, -walk: emulated machines, packages, pages
+	@status=0; for t in numa cluster package browser walk; do \
 	    $(MAKE) --no-print-directory check-$$t || status=1; done; exit $$status
 
 .PHONY: check-numa
@@ -584,6 +584,12 @@ check-package: deb
 	$(AGAIN) standins
 	@status=0; for t in install boot; do BUILD=$(BUILD) tests/package/$$t.sh || status=1; done; \
 	    exit $$status
+
+.PHONY: check-browser
+check-browser: ## open the page of berth report in headless Chromium: wide, narrow, light, dark
+	@tests/lib/deps.sh build browser
+	$(AGAIN) all
+	@BIN=$(BUILD)/bin tests/browser/run.sh
 
 .PHONY: check-walk
 check-walk: ## follow docs/ADMIN.md and docs/SLURM.md on a fresh Debian (QEMU; root; 15 minutes)

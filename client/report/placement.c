@@ -33,10 +33,10 @@ void report_placement(struct ui *page, const char *about, const json_t *node, co
         fmax(ui_member_number(predicted, "time_ns"), ui_member_number(baseline, "time_ns"));
     report_section(page, "A typical job", about);
     if (most > 0) {
-        ui_put(page, "<table>\n");
+        ui_put(page, "<div class=\"scroll\"><table>\n");
         put_bar(page, "as berth places it", predicted, most);
         put_bar(page, "in rank order", baseline, most);
-        ui_put(page, "</table>\n");
+        ui_put(page, "</table></div>\n");
     } else {
         ui_put(page, "<p>No time is predicted: too little is known.</p>\n");
     }

@@ -20,7 +20,7 @@ static const char style[] =
     ".cards{columns:26rem;column-gap:1rem}.card{border:1px solid #cfd8dc;border-radius:8px;"
     "padding:.2rem .8rem .6rem;margin:0 0 1rem;break-inside:avoid}"
     ".grid{stroke:#cfd8dc}svg{max-width:100%;height:auto}"
-    ".picture{overflow-x:auto}.picture svg{max-width:none}"
+    "td svg{min-width:9rem}.picture{overflow-x:auto}.picture svg{max-width:none}"
     "table{border-collapse:collapse;font-size:13px}td,th{padding:.15rem "
     ".45rem;text-align:right;white-space:nowrap}th{font-weight:600}"
     "td.t,th.t{text-align:left;white-space:normal}.heat td{border:1px solid "

@@ -1,0 +1,102 @@
+"""Opens the page of berth report in headless Chromium: nothing overflows, every picture is drawn.
+
+Prints TAP. Talks to the browser by its DevTools pipe: JSON messages that end with a NUL.
+"""
+import base64
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+from berthd import BIN, NODES  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
+
+PAGES = ["mi250x", "gh200-quad", "h200x4", "epyc-2s"]
+VIEWS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
+
+
+class Browser:
+    """One tab of a headless Chromium."""
+    def __init__(self, folder):
+        program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        if program is None:
+            raise LeftOut("no Chromium is here (Debian: chromium)")
+        (from_us, to_browser), (from_browser, to_us) = os.pipe(), os.pipe()
+        command = f'exec "$0" "$@" 3<&{from_us} 4>&{to_us}'
+        self.process = subprocess.Popen(["sh", "-c", command, program, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={folder}"],
+                                        pass_fds=(from_us, to_us), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(from_us)
+        os.close(to_us)
+        self.out, self.into, self.number, self.rest = to_browser, from_browser, 0, b""
+        self.session = None
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.ask("Page.enable")
+
+    def receive(self):
+        while b"\0" not in self.rest:
+            piece = os.read(self.into, 1 << 20)
+            assert piece, "the browser is gone"
+            self.rest += piece
+        text, _, self.rest = self.rest.partition(b"\0")
+        return json.loads(text)
+
+    def ask(self, method, **parameters):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": parameters, **({"sessionId": self.session} if self.session else {})}
+        os.write(self.out, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self.receive()
+            if answer.get("id") == self.number:
+                assert "error" not in answer, answer
+                return answer["result"]
+
+    def open(self, path, width, scheme):
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
+        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.ask("Page.navigate", url=f"file://{path}")
+        while self.value("document.readyState") != "complete" or self.value("location.protocol") != "file:":
+            pass
+
+    def value(self, expression):
+        return self.ask("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.out)
+        os.close(self.into)
+
+
+def pages_fit_and_are_drawn():
+    kept = os.environ.get("SCREENSHOTS")  # a folder where they stay
+    with tempfile.TemporaryDirectory() as folder:
+        browser = Browser(folder + "/profile")
+        try:
+            for name in PAGES:
+                page = pathlib.Path(folder) / f"{name}.html"
+                subprocess.run([BIN / "berth", "--node", NODES / name, "report", "-o", page], check=True)
+                for width, scheme in VIEWS:
+                    browser.open(page, width, scheme)
+                    seen = (name, width, scheme)
+                    assert browser.value("document.documentElement.scrollWidth") <= width, (seen, browser.value("document.documentElement.scrollWidth"))
+                    small = browser.value("[...document.querySelectorAll('svg')].filter(e => e.getBoundingClientRect().width < 60 || e.getBoundingClientRect().height < 4).length")
+                    assert small == 0 and browser.value("document.querySelectorAll('svg').length") > 0, (seen, small)
+                    ink, paper = (browser.value(f"getComputedStyle(document.body).{key}") for key in ("color", "backgroundColor"))
+                    light = [sum(int(part) for part in colour[4:-1].split(",")[:3]) for colour in (ink, paper)]
+                    assert (light[0] < light[1]) == (scheme == "light") and abs(light[0] - light[1]) > 380, (seen, ink, paper)
+                    shot = base64.b64decode(browser.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"])
+                    assert shot.startswith(b"\x89PNG") and len(shot) > 20000, (seen, len(shot))
+                    if kept:
+                        (pathlib.Path(kept) / f"{name}-{width}-{scheme}.png").write_bytes(shot)
+        finally:
+            browser.end()
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([pages_fit_and_are_drawn]) > 0)
