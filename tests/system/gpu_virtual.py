@@ -88,7 +88,9 @@ def from_boot_to_answers():
         assert "module0:host-port:out:host_gpu_copy_engine" in resources, resources
 
         matrix = berth("--socket", daemon.socket, "matrix", "gpu_gpu_copy_engine")
-        assert "standin" in matrix and "direction=write" in matrix and sum(line.startswith("  gpu") for line in matrix.splitlines()) == 8 + 8 + 7 and "--size all" in matrix, matrix
+        assert "standin" in matrix and "direction=write" in matrix and "--where direction=both|read" in matrix and "--size all" in matrix, matrix
+        for table, lines in ((matrix, 8), (berth("--socket", daemon.socket, "matrix", "--all", "gpu_gpu_copy_engine"), 8 + 8 + 7)):
+            assert sum(line.startswith("  gpu") for line in table.splitlines()) == lines, table
         topo = berth("--socket", daemon.socket, "topo")
         assert "200 GB/s   measured 152 GB/s" in topo and "measured 28.3 GB/s" in topo, topo
 
