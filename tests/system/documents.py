@@ -280,6 +280,12 @@ def measuring_has_every_metric():
     assert not unknown, unknown
 
 
+def the_list_of_documents_has_every_page():
+    listed = set(re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs/README.md").read_text()))
+    there = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")} - {"README.md"}
+    assert there and there <= listed, there - listed
+
+
 def the_glossary_is_short():
     words = re.findall(r"^\| (?!word|---)([^|]+) \| [^|]+ \|$", (ROOT / "docs/GLOSSARY.md").read_text(), re.M)
     assert 20 < len(words) <= 40 and words == sorted(words, key=str.lower), words
@@ -419,5 +425,5 @@ if __name__ == "__main__":
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
                         every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_are_short_and_so_are_their_sentences,
-                        the_first_screen_of_a_guide_has_its_questions, measuring_has_every_metric, the_glossary_is_short, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, health_has_cause_and_action_of_every_finding,
+                        the_first_screen_of_a_guide_has_its_questions, measuring_has_every_metric, the_list_of_documents_has_every_page, the_glossary_is_short, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, health_has_cause_and_action_of_every_finding,
                         the_picture_of_the_readme_is_what_the_command_draws, the_command_knows_no_code_that_there_is_not, the_codes_page_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
