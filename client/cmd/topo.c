@@ -1,10 +1,93 @@
 /* berth topo: a drawing of the node. */
 #include "ui/topo.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "cmd/cmd.h"
+#include "ui/answer.h"
+#include "ui/matrix.h"
 
-enum { OUTPUT, OPTIONS };
+enum { OUTPUT, SHOW, OPTIONS };
 
-static const struct cmd_option options[] = {[OUTPUT] = CMD_OUTPUT("the node")};
+static const char *const parts[] = {"tree", "links", "distances", NULL};
+
+static const struct cmd_option options[] = {
+    [OUTPUT] = CMD_OUTPUT("the node"),
+    [SHOW] = {.name = "show",
+              .value = "PARTS",
+              .help = "only these parts, between commas; default tree,links",
+              .choices = parts,
+              .takes_several = true}};
+
+static bool shows(const char *list, const char *part)
+{
+    size_t length = strlen(part);
+    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, part, length) == 0 && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* Asks for a reply that the drawing can do without; NULL where there is none. */
+static json_t *ask(struct cmd *cmd, const char *method, json_t *take_parameters)
+{
+    char *parameters = take_parameters != NULL ? json_dumps(take_parameters, JSON_COMPACT) : NULL,
+         *text = NULL;
+    json_t *reply = NULL;
+    json_decref(take_parameters);
+    if (parameters != NULL && berth_call(cmd->berth, method, parameters, &text) >= 0)
+        reply = json_loads(text, 0, NULL);
+    free(parameters);
+    free(text);
+    return reply;
+}
+
+/* Free memory by place, from options for a page of memory; a new object. */
+static json_t *find_free(struct cmd *cmd)
+{
+    json_t *reply = ask(cmd, "io.berth.Placement.Allocate", json_pack("{s:i}", "bytes", 4096)),
+           *found = json_object();
+    const json_t *option;
+    size_t i;
+    json_array_foreach(json_object_get(reply, "options"), i, option)
+    {
+        json_t *bytes = json_object_get(option, "free_bytes");
+        if (json_is_integer(bytes))
+            json_object_set(found, ui_member(option, "memory"), bytes);
+    }
+    json_decref(reply);
+    return found;
+}
+
+static void put_distances(struct ui *ui, struct cmd *cmd)
+{
+    json_t *matrix =
+        ask(cmd, "io.berth.Fabric.GetMatrix", json_pack("{s:s}", "metric", "numa_distance"));
+    ui_put(ui, "\n");
+    if (matrix != NULL)
+        ui_matrix(ui, matrix, &(struct ui_matrix_options){.better = -1});
+    json_decref(matrix);
+}
+
+static int draw(struct cmd *cmd, const json_t *node)
+{
+    const char *list = cmd_value(cmd, &options[SHOW]);
+    unsigned wanted = list == NULL ? UI_TOPO_TREE | UI_TOPO_LINKS
+                                   : (shows(list, "tree") ? UI_TOPO_TREE : 0U) |
+                                         (shows(list, "links") ? UI_TOPO_LINKS : 0U);
+    json_t *free_bytes = find_free(cmd);
+    struct ui ui;
+    ui_init(&ui, STDOUT_FILENO);
+    ui_topo(&ui, node, wanted, free_bytes);
+    if (list != NULL && shows(list, "distances"))
+        put_distances(&ui, cmd);
+    json_decref(free_bytes);
+    return cmd_print(&ui);
+}
 
 static int run(struct cmd *cmd)
 {
@@ -16,7 +99,9 @@ static int run(struct cmd *cmd)
     int status = cmd_ask_filled(cmd, "io.berth.Fabric.GetNode", NULL, &reply);
     if (status != CMD_DONE)
         return status;
-    status = path != NULL ? cmd_picture(path, reply, NULL) : cmd_show(cmd, reply, ui_topo);
+    status = path != NULL          ? cmd_picture(path, reply, NULL)
+             : cmd_wants_json(cmd) ? cmd_print_json(cmd->reply)
+                                   : draw(cmd, reply);
     json_decref(reply);
     return status;
 }

@@ -15,6 +15,7 @@ struct drawing {
     struct ui *ui;
     struct ui_table table;
     const struct ui_node *node;
+    const json_t *free_bytes; /* by place; NULL unknown */
 };
 
 /* Appends words, with a comma before all but the first. */
@@ -240,6 +241,10 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
                      ui_bytes(number, place->capacity_bytes));
         else
             add(text, "%s%s", ui_bytes(number, place->capacity_bytes), count > 1 ? " each" : "");
+        if (count == 1 && json_is_integer(json_object_get(drawing->free_bytes, place->name)))
+            add(text, "%s free",
+                ui_bytes(number,
+                         json_integer_value(json_object_get(drawing->free_bytes, place->name))));
     }
     switch (place->kind) {
     case UI_PACKAGE:
@@ -439,7 +444,7 @@ static void put_disagreements(struct ui *ui, const json_t *disagreements)
     }
 }
 
-void ui_topo(struct ui *ui, const json_t *reply)
+void ui_topo(struct ui *ui, const json_t *reply, unsigned parts, const json_t *free_bytes)
 {
     struct ui_node *node = ui_node_new(reply);
     if (node == NULL) {
@@ -447,13 +452,16 @@ void ui_topo(struct ui *ui, const json_t *reply)
         return;
     }
     put_header(ui, node, reply);
-    ui_put(ui, "\n");
-    struct drawing drawing = {.ui = ui, .node = node};
-    ui_table_begin(&drawing.table, ui, "cll");
-    if (node->root >= 0)
-        draw_children(&drawing, node->root, "", 0);
-    ui_table_end(&drawing.table, 0, false);
-    ui_links(ui, node);
+    struct drawing drawing = {.ui = ui, .node = node, .free_bytes = free_bytes};
+    if ((parts & UI_TOPO_TREE) != 0) {
+        ui_put(ui, "\n");
+        ui_table_begin(&drawing.table, ui, "cll");
+        if (node->root >= 0)
+            draw_children(&drawing, node->root, "", 0);
+        ui_table_end(&drawing.table, 0, false);
+    }
+    if ((parts & UI_TOPO_LINKS) != 0)
+        ui_links(ui, node);
     put_disagreements(ui, json_object_get(reply, "disagreements"));
     ui_node_free(node);
 }

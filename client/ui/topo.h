@@ -8,7 +8,10 @@
 #include "ui/node.h"
 #include "ui/ui.h"
 
-void ui_topo(struct ui *ui, const json_t *reply);
+enum { UI_TOPO_TREE = 1, UI_TOPO_LINKS = 2 };
+
+/* parts: bits of those. free_bytes: an object of the free memory by place; NULL unknown. */
+void ui_topo(struct ui *ui, const json_t *reply, unsigned parts, const json_t *free_bytes);
 
 /* ui/links.c: prints a table of gpus against gpus, then every kind of link. */
 void ui_links(struct ui *ui, const struct ui_node *node);

@@ -30,7 +30,7 @@ static void expect(const char *reply, bool utf8, const char *drawing)
 {
     struct ui ui = {.width = 100, .utf8 = utf8};
     json_t *json = parse(reply);
-    ui_topo(&ui, json);
+    ui_topo(&ui, json, UI_TOPO_TREE | UI_TOPO_LINKS, NULL);
     json_decref(json);
     assert_false(ui.failed);
     assert_string_equal(ui.text, drawing);
@@ -228,7 +228,7 @@ static void odd_replies(void **state)
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
         struct ui ui = {.width = 60};
         json_t *json = parse(replies[i]);
-        ui_topo(&ui, json);
+        ui_topo(&ui, json, UI_TOPO_TREE | UI_TOPO_LINKS, NULL);
         json_decref(json);
         assert_false(ui.failed);
         assert_non_null(ui.text);
@@ -241,7 +241,7 @@ static void colour_is_only_on_request(void **state)
     (void)state;
     struct ui ui = {.width = 100, .colour = true};
     json_t *json = parse(small);
-    ui_topo(&ui, json);
+    ui_topo(&ui, json, UI_TOPO_TREE | UI_TOPO_LINKS, NULL);
     json_decref(json);
     assert_memory_equal(ui.text, "\033[1mvm\033[0m", 10);
     ui_done(&ui);
