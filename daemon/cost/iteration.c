@@ -22,12 +22,12 @@ struct iteration *iteration_new(const struct usage *usage, size_t most_flows)
     struct iteration *iteration = calloc(1, sizeof *iteration);
     if (iteration == NULL)
         return NULL;
-    *iteration =
-        (struct iteration){.usage = usage,
-                           .sim = sim_new(most_flows, usage->limit_count, usage->user_count),
-                           .flow = calloc(most_flows + 1, sizeof *iteration->flow),
-                           .limit = calloc(usage->limit_count + 1, sizeof *iteration->limit),
-                           .kinds = calloc(usage->limit_count + 1, sizeof *iteration->kinds)};
+    *iteration = (struct iteration){
+        .usage = usage,
+        .sim = sim_new(most_flows, usage->limit_count, usage->place_count * usage->place_count),
+        .flow = calloc(most_flows + 1, sizeof *iteration->flow),
+        .limit = calloc(usage->limit_count + 1, sizeof *iteration->limit),
+        .kinds = calloc(usage->limit_count + 1, sizeof *iteration->kinds)};
     if (iteration->sim != NULL && iteration->flow != NULL && iteration->limit != NULL &&
         iteration->kinds != NULL)
         return iteration;
@@ -167,8 +167,9 @@ static void slow_by_run(struct iteration *iteration, struct flow *flows, size_t 
     for (size_t i = 0; i < count && has; i++)
         if (is_in_run(run, flows[i].user)) {
             bool is_read = flows[i].transfer->driver == flows[i].transfer->to;
-            double *rate = &iteration->flow[i].bytes_per_s;
-            *rate = fmin(*rate, run->rate[is_read]);
+            struct sim_flow *sim = &iteration->flow[i];
+            sim->bytes_per_s = fmin(sim->bytes_per_s, run->rate[is_read]);
+            sim->engine_bytes_per_s = sim->bytes_per_s;
             flows[i].run = run->set;
         }
 }
@@ -181,6 +182,7 @@ static void move_inputs(struct iteration *iteration, const struct flow *flows, s
         struct sim_flow *sim = &iteration->flow[i];
         double own = flows[i].user != NULL ? at_end(spread_of(&flows[i]), end) : 1;
         sim->bytes_per_s /= own;
+        sim->engine_bytes_per_s /= own;
         if (!flows[i].is_queued) {
             sim->start_ns *= own;
             sim->begin_ns *= 1 + end;
@@ -194,7 +196,17 @@ static void move_inputs(struct iteration *iteration, const struct flow *flows, s
     }
 }
 
-static void set_flow(struct flow *flow, struct sim_flow *ret)
+/* What limits a kernel is its own, so several get what an engine does, where that is more. */
+static double rate_of_pair(const struct usage *usage, const struct user *user)
+{
+    const struct user *engine =
+        user->alone.by == MECHANISM_KERNEL
+            ? usage_find(usage, user->alone.from, user->alone.to, MECHANISM_COPY_ENGINE)
+            : NULL;
+    return engine != NULL ? engine->alone.bytes_per_s : 0;
+}
+
+static void set_flow(const struct usage *usage, struct flow *flow, struct sim_flow *ret)
 {
     flow->run = NULL;
     *ret = (struct sim_flow){.bytes_per_s = 1};
@@ -205,8 +217,8 @@ static void set_flow(struct flow *flow, struct sim_flow *ret)
                                  .start_ns = flow->start_ns,
                                  .limit = flow->limit,
                                  .limit_count = flow->limit_count,
-                                 .queue = flow->user->queue,
-                                 .shares = flow->is_queued};
+                                 .engine = flow->user->pair,
+                                 .engine_bytes_per_s = rate_of_pair(usage, flow->user)};
 }
 
 double iteration_run(struct iteration *iteration, struct flow *flows, size_t count,
@@ -214,7 +226,7 @@ double iteration_run(struct iteration *iteration, struct flow *flows, size_t cou
 {
     const struct usage *usage = iteration->usage;
     for (size_t i = 0; i < count; i++)
-        set_flow(&flows[i], &iteration->flow[i]);
+        set_flow(usage, &flows[i], &iteration->flow[i]);
     for (size_t r = 0; r < usage->run_count; r++)
         slow_by_run(iteration, flows, count, &usage->run[r]);
     set_limits(iteration, flows, count);

@@ -4,8 +4,8 @@
  *
  * A flow waits until its caller has launched those before it, and for its own start-up. Its bytes
  * move at the rate that it has alone, or at less while limits that it shares are full; flows
- * between the same places by one mechanism go one after the other (sim/sim.h). Its limits are those
- * of cost/usage.h.
+ * between the same places get together what one has, kernels what an engine has where that is more.
+ * Its limits are those of cost/usage.h.
  *
  * The interval is the same simulation with all inputs at their fast and at their slow end. At the
  * slow end, too, callers wait for each other's calls, as threads of one process may.
@@ -24,9 +24,7 @@ struct flow {
     double bytes_ns;                 /* of its time alone: the rest */
     const uint16_t *limit; /* of the user; without what both directions get, if the time has that */
     unsigned limit_count;
-    /* its caller knows when it starts, and how sure that is; it shares its rate with others of the
-     * same places and mechanism, and waits for none */
-    bool is_queued;
+    bool is_queued; /* its caller knows when it starts, and how sure that is */
     /* results */
     double end_ns;              /* NAN: the interval of what decides it is unknown */
     const struct limit *shared; /* of the usage: slowed it last; NULL nothing */

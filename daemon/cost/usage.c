@@ -64,7 +64,7 @@ static void find_user(struct usage *usage, size_t a, size_t b, enum mechanism by
                       graph_place(snap->graph, to)->kind == PLACE_NIC;
     const struct matrix_item *item =
         is_network ? NULL : matrix_find(snap->derived.matrix, from, to, by);
-    user->queue = (uint32_t)(user - usage->user) + 1;
+    user->pair = (uint32_t)(a * usage->place_count + b) + 1;
     if (item != NULL)
         user->alone = matrix_of_class(item);
     else if (is_network && by == MECHANISM_COPY_ENGINE) {
@@ -149,7 +149,7 @@ static void take_stated(const struct limits *limits, double reached, struct limi
 }
 
 /* What both directions of a pair get together, measured or as a published bound, where it is less
- * than each alone; NULL none. */
+ * than each alone, beyond noise; NULL none. */
 static const struct value *find_both(const struct usage *usage, const struct user *there,
                                      const struct user *back)
 {
@@ -163,7 +163,8 @@ static const struct value *find_both(const struct usage *usage, const struct use
         there->alone.source == SOURCE_MEASURED && back->alone.source == SOURCE_MEASURED;
     const struct value *both = published != NULL || pair == NULL ? published : pair->peer_both;
     return both != NULL && is_measured == (both != published) &&
-                   both->value < there->alone.bytes_per_s + back->alone.bytes_per_s
+                   both->value <
+                       (1 - POLICY_SAME) * (there->alone.bytes_per_s + back->alone.bytes_per_s)
                ? both
                : NULL;
 }

@@ -27,7 +27,7 @@ struct user {
     unsigned limit_count;  /* 0: nothing slows it */
     bool is_pair_limited;  /* the first one is that of its pair */
     const uint16_t *limit; /* indices of usage->limit, each once */
-    uint32_t queue;        /* number of its pair and mechanism, from 1 on */
+    uint32_t pair;         /* number of its two places in this order, from 1 on */
 };
 
 /* A concurrent run of copies by engine that read and write one host memory, whose uneven shares no

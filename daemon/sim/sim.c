@@ -21,23 +21,21 @@ struct state {     /* of a limit */
 /* A flow that uses a binding limit. */
 struct item {
     struct sim_flow *flow;
-    struct item *next;      /* of its queue */
-    bool is_next, is_fixed; /* of its queue the next to move; rate found */
+    bool is_fixed; /* rate found */
     double left_bytes, rate, left_s;
 };
 
-struct queue {
-    double bytes_per_s; /* of the fastest */
+struct engine {
+    double bytes_per_s;
     size_t flows, active;
-    struct item *last;
 };
 
 struct sim {
-    struct state *state;  /* by limit; all zero between calls */
-    uint16_t *used;       /* limits in use; those that bind come first */
-    struct queue *queue;  /* by number; all zero between calls */
-    struct item *item;    /* in the order of begin */
-    struct item **active; /* those that move bytes */
+    struct state *state;   /* by limit; all zero between calls */
+    uint16_t *used;        /* limits in use; those that bind come first */
+    struct engine *engine; /* by number; all zero between calls */
+    struct item *item;     /* in the order of begin */
+    struct item **active;  /* those that move bytes */
     size_t used_count, binding_count, item_count, active_count;
     size_t begun; /* items whose begin has passed */
 };
@@ -46,7 +44,7 @@ struct sim {
 static inline double less(double a, double b) { return b < a ? b : a; }
 static inline double more(double a, double b) { return b > a ? b : a; }
 
-struct sim *sim_new(size_t flows, size_t limits, size_t queues)
+struct sim *sim_new(size_t flows, size_t limits, size_t engines)
 {
     struct sim *sim = calloc(1, sizeof *sim);
     if (sim == NULL)
@@ -55,9 +53,9 @@ struct sim *sim_new(size_t flows, size_t limits, size_t queues)
     sim->used = calloc(limits + 1, sizeof *sim->used);
     sim->item = calloc(flows + 1, sizeof *sim->item);
     sim->active = calloc(flows + 1, sizeof *sim->active);
-    sim->queue = calloc(queues + 1, sizeof *sim->queue);
+    sim->engine = calloc(engines + 1, sizeof *sim->engine);
     if (sim->state != NULL && sim->used != NULL && sim->item != NULL && sim->active != NULL &&
-        sim->queue != NULL)
+        sim->engine != NULL)
         return sim;
     sim_free(sim);
     return NULL;
@@ -71,7 +69,7 @@ void sim_free(struct sim *sim)
     free(sim->used);
     free(sim->item);
     free(sim->active);
-    free(sim->queue);
+    free(sim->engine);
     free(sim);
 }
 
@@ -161,9 +159,9 @@ static uint16_t full_limit(const struct sim *sim, const struct item *item, doubl
 /* As much as the engine gives it. */
 static double own_rate(const struct sim *sim, const struct sim_flow *flow)
 {
-    const struct queue *queue = &sim->queue[flow->queue];
-    return flow->shares ? less(flow->bytes_per_s, queue->bytes_per_s / (double)queue->active)
-                        : flow->bytes_per_s;
+    const struct engine *engine = &sim->engine[flow->engine];
+    return flow->engine != 0 ? less(flow->bytes_per_s, engine->bytes_per_s / (double)engine->active)
+                             : flow->bytes_per_s;
 }
 
 /* Those that take no more than that level gives them. */
@@ -172,7 +170,7 @@ static size_t fix_slow(struct sim *sim, double level)
     size_t fixed = 0;
     for (size_t i = 0; i < sim->active_count; i++) {
         struct item *item = sim->active[i];
-        double share = level * (item->flow->shares ? 1 - SAME : 1);
+        double share = level * (item->flow->engine != 0 ? 1 - SAME : 1);
         if (item->is_fixed || own_rate(sim, item->flow) > share)
             continue;
         fix(sim, item, own_rate(sim, item->flow));
@@ -220,7 +218,7 @@ static void activate(struct sim *sim, struct item *item)
 {
     for (unsigned u = 0; u < item->flow->limit_count; u++)
         sim->state[item->flow->limit[u]].users++;
-    sim->queue[item->flow->queue].active++;
+    sim->engine[item->flow->engine].active++;
     sim->active[sim->active_count++] = item;
 }
 
@@ -235,7 +233,7 @@ static int compare_begin(const void *a, const void *b)
     return x->begin_ns != y->begin_ns ? (x->begin_ns < y->begin_ns ? -1 : 1) : (x > y) - (x < y);
 }
 
-/* In the order of begin, each queue's one behind the other. */
+/* In the order of begin. */
 static void order_items(struct sim *sim)
 {
     bool is_sorted = true;
@@ -243,38 +241,24 @@ static void order_items(struct sim *sim)
         is_sorted = sim->item[i - 1].flow->begin_ns <= sim->item[i].flow->begin_ns;
     if (!is_sorted)
         qsort(sim->item, sim->item_count, sizeof *sim->item, compare_begin);
-    for (size_t i = 0; i < sim->item_count; i++) {
-        struct item *item = &sim->item[i];
-        struct queue *queue = &sim->queue[item->flow->queue];
-        item->is_next = item->flow->queue == 0 || item->flow->shares || queue->last == NULL;
-        if (!item->is_next)
-            queue->last->next = item;
-        queue->last = item;
-    }
 }
 
-/* Those that begin by then, and are the next of their queue. */
+/* Those that begin by then. */
 static void begin(struct sim *sim, double now_s)
 {
     for (; sim->begun < sim->item_count &&
            sim->item[sim->begun].flow->begin_ns <= now_s * 1e9 * (1 + SAME);
          sim->begun++)
-        if (sim->item[sim->begun].is_next)
-            activate(sim, &sim->item[sim->begun]);
+        activate(sim, &sim->item[sim->begun]);
 }
 
-/* Its last byte has moved; of its queue the next one, if it has begun, is active instead. */
+/* Its last byte has moved. */
 static void end(struct sim *sim, struct item *item, double now_s)
 {
     item->flow->end_ns = now_s * 1e9 + item->flow->start_ns;
     for (unsigned u = 0; u < item->flow->limit_count; u++)
         sim->state[item->flow->limit[u]].users--;
-    sim->queue[item->flow->queue].active--;
-    if (item->next == NULL)
-        return;
-    item->next->is_next = true;
-    if (item->next < sim->item + sim->begun)
-        activate(sim, item->next);
+    sim->engine[item->flow->engine].active--;
 }
 
 /* From now to the next begin or end; of many flows, to the next few ends. */
@@ -304,7 +288,7 @@ static double advance(struct sim *sim, double now_s)
     return now_s + step_s;
 }
 
-/* What is left are flows that use a binding limit, or share a queue; the others are alone. */
+/* What is left are flows that use a binding limit, or share an engine; the others are alone. */
 static void prepare(struct sim *sim, const struct sim_limit *limits, struct sim_flow *flows,
                     size_t count)
 {
@@ -314,14 +298,15 @@ static void prepare(struct sim *sim, const struct sim_limit *limits, struct sim_
         if (!(flows[i].bytes > 0))
             continue;
         flows[i].end_ns += flows[i].bytes / flows[i].bytes_per_s * 1e9;
-        struct queue *queue = &sim->queue[flows[i].queue];
-        queue->flows++;
-        queue->bytes_per_s = more(queue->bytes_per_s, flows[i].bytes_per_s);
+        struct engine *engine = &sim->engine[flows[i].engine];
+        engine->flows++;
+        engine->bytes_per_s =
+            more(engine->bytes_per_s, more(flows[i].bytes_per_s, flows[i].engine_bytes_per_s));
         use_limits(sim, &flows[i]);
     }
     find_binding(sim, limits);
     for (size_t i = 0; i < count; i++) {
-        bool is_alone = flows[i].queue == 0 || sim->queue[flows[i].queue].flows == 1;
+        bool is_alone = flows[i].engine == 0 || sim->engine[flows[i].engine].flows == 1;
         for (unsigned u = 0; u < flows[i].limit_count && is_alone; u++)
             is_alone = !sim->state[flows[i].limit[u]].is_binding;
         if (flows[i].bytes > 0 && !is_alone)
@@ -344,7 +329,7 @@ double sim_run(struct sim *sim, const struct sim_limit *limits, struct sim_flow 
     }
     for (size_t i = 0; i < count; i++) {
         last_ns = more(last_ns, flows[i].end_ns);
-        sim->queue[flows[i].queue] = (struct queue){0};
+        sim->engine[flows[i].engine] = (struct engine){0};
     }
     forget(sim);
     return last_ns;
@@ -364,7 +349,7 @@ void sim_rates(struct sim *sim, const struct sim_limit *limits, struct sim_flow 
     find_rates(sim, limits);
     for (size_t i = 0; i < count; i++) {
         ret_bytes_per_s[i] = sim->item[i].rate;
-        sim->queue[flows[i].queue] = (struct queue){0};
+        sim->engine[flows[i].engine] = (struct engine){0};
     }
     forget(sim);
 }

@@ -5,8 +5,7 @@
  * A flow moves bytes, at most at the rate that it has alone, and uses limits; a limit carries so
  * many bytes per second, which may depend on the number of its users. Rates are max-min fair: water
  * rises in all flows alike, and each stops where it, or a limit that it uses, is full. They are
- * found anew whenever a flow begins or ends. Flows of one queue are served by one engine, one after
- * the other in the order in which they begin.
+ * found anew whenever a flow begins or ends. Flows of one engine have even parts of its rate.
  *
  * Pure; the scratch object is reused and one thread's at a time. A run allocates nothing.
  *
@@ -46,18 +45,18 @@ struct sim_flow {
     double start_ns;       /* start-up; shares nothing, and is added to the end */
     const uint16_t *limit; /* the limits that it uses, each once */
     unsigned limit_count;
-    uint32_t queue; /* 0: an engine of its own */
-    bool shares;    /* the engine serves all of the queue at once, each with a part of its rate */
-    uint16_t slowed_by; /* result: the limit that slowed it last, SIM_NO_LIMIT none */
-    double end_ns;      /* result */
+    uint32_t engine;           /* 0: one of its own */
+    double engine_bytes_per_s; /* of all its flows; the highest counts, of a flow alone, too */
+    uint16_t slowed_by;        /* result: the limit that slowed it last, SIM_NO_LIMIT none */
+    double end_ns;             /* result */
 };
 
 struct sim;
 
-/* For at most so many flows, limits, and queues, which are numbered from 1. NULL when out of
+/* For at most so many flows, limits, and engines, which are numbered from 1. NULL when out of
  * memory.
  */
-struct sim *sim_new(size_t flows, size_t limits, size_t queues);
+struct sim *sim_new(size_t flows, size_t limits, size_t engines);
 void sim_free(struct sim *sim); /* NULL is fine */
 
 /* Sets the results of count flows; the latest end. Of more than 256 flows those that end soon after
@@ -65,6 +64,6 @@ void sim_free(struct sim *sim); /* NULL is fine */
 double sim_run(struct sim *sim, const struct sim_limit *limits, struct sim_flow *flows,
                size_t count);
 
-/* The rates of flows that all move at once, whatever their queues; sets slowed_by. */
+/* The rates of flows that all move at once, each by an engine of its own (0); sets slowed_by. */
 void sim_rates(struct sim *sim, const struct sim_limit *limits, struct sim_flow *flows,
                size_t count, double *ret_bytes_per_s);

@@ -74,8 +74,7 @@ static void explain_limit(const struct explained *explained, const struct bind_c
     double together = 0, least = INFINITY, capacity = INFINITY;
     for (size_t f = 0; f < explained->price->flow_count; f++) {
         const struct flow *flow = &choice->flow[f];
-        if (!uses(explained->price->snap->derived.usage, flow, limit) ||
-            plan_bind_choice_is_behind(choice, f))
+        if (!uses(explained->price->snap->derived.usage, flow, limit))
             continue;
         double alone = flow->bytes * 1e9 / (flow->start_ns + flow->bytes_ns);
         users++;

@@ -136,8 +136,7 @@ static void explain_kernels(const struct bind_traffic *traffic, const struct gra
         size_t kernels = 0;
         for (size_t f = 0; f < traffic->price->flow_count; f++) {
             const struct transfer *transfer = copy_of(traffic, graph, f, MECHANISM_KERNEL);
-            kernels += transfer != NULL && transfer->driver == gpu &&
-                       !plan_bind_choice_is_behind(&traffic->ours, f);
+            kernels += transfer != NULL && transfer->driver == gpu;
         }
         if (kernels > 1)
             reasons_add_about(&answer->reasons, REASON_KERNELS_TOGETHER,

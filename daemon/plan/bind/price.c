@@ -372,12 +372,3 @@ void plan_bind_price_of(struct bind_price *price, struct bind_choice *choice)
         choice->compared_ns = NAN;
     }
 }
-
-bool plan_bind_choice_is_behind(const struct bind_choice *choice, size_t flow)
-{
-    const struct user *user = choice->flow[flow].user;
-    size_t before = 0;
-    while (before < flow && choice->flow[before].user != user)
-        before++;
-    return user != NULL && before < flow;
-}

@@ -134,9 +134,6 @@ void plan_bind_choice_done(struct bind_choice *choice);
 /* Prices slot and memory; the record is valid as long as the price. */
 void plan_bind_price_of(struct bind_price *price, struct bind_choice *choice);
 
-/* Returns true when an earlier flow is between the same places. */
-bool plan_bind_choice_is_behind(const struct bind_choice *choice, size_t flow);
-
 /* Returns the task at each end of a flow; the second is BIND_NO_TASK for memory or a NIC. */
 #define BIND_NO_TASK SIZE_MAX
 size_t plan_bind_price_task(const struct bind_price *price, size_t flow);

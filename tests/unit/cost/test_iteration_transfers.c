@@ -137,6 +137,32 @@ static void what_runs_show_goes_before_what_is_stated(void **state)
     graph_unref(found.graph);
 }
 
+/* Two kernels from one gpu to another get together what an engine gets, and so does one of each;
+ * two copies by engine what one gets. */
+static void kernels_of_a_pair_share_its_engines_rate(void **state)
+{
+    (void)state;
+    struct graph *graph = nodes_mi250x();
+    struct values *values = values_new();
+    place_id from = nodes_place(graph, PLACE_GPU, 0), to = nodes_place(graph, PLACE_GPU, 1);
+    nodes_value(values, METRIC_GPU_GPU_COPY_ENGINE, VALUE_MEASURED, from, to, "", 30 * GB, 29 * GB,
+                31 * GB);
+    nodes_value(values, METRIC_GPU_GPU_KERNEL, VALUE_MEASURED, from, to, "", 20 * GB, 19 * GB,
+                21 * GB);
+    struct snapshot *snap = nodes_snapshot_of(graph, values, NULL);
+    const enum mechanism by[][2] = {{MECHANISM_KERNEL, MECHANISM_KERNEL},
+                                    {MECHANISM_KERNEL, MECHANISM_COPY_ENGINE},
+                                    {MECHANISM_COPY_ENGINE, MECHANISM_COPY_ENGINE}};
+    for (size_t i = 0; i < 3; i++) {
+        struct flow flows[2];
+        for (size_t k = 0; k < 2; k++)
+            flows[k] = iteration_flow(usage_find(snap->derived.usage, from, to, by[i][k]), 3 * GB);
+        run(snap, flows, 2);
+        assert_within(fmax(flows[0].end_ns, flows[1].end_ns), 200e6, 1e-6);
+    }
+    snapshot_unref(snap);
+}
+
 static void launching_is_half_of_what_a_call_costs_more(void **state)
 {
     (void)state;
@@ -215,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_that_begins_later_shares_what_is_left),
         cmocka_unit_test(what_runs_show_goes_before_what_is_stated),
+        cmocka_unit_test(kernels_of_a_pair_share_its_engines_rate),
         cmocka_unit_test(launching_is_half_of_what_a_call_costs_more),
         cmocka_unit_test(nothing_is_faster_than_alone),
         cmocka_unit_test(a_route_weighs_what_moves_meanwhile),

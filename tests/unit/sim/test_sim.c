@@ -79,6 +79,19 @@ static void rates_are_max_min_fair(void **state)
 
 /* ---- a slow simulation ---- */
 
+/* As much as the flow's engine gives it, beside the others that move. */
+static double engine_rate(const struct world *w, const bool *moves, size_t i)
+{
+    double all = w->flow[i].bytes_per_s, parts = 0;
+    for (size_t k = 0; k < w->count; k++)
+        if (w->flow[k].bytes > 0 &&
+            (k == i || (w->flow[i].engine != 0 && w->flow[k].engine == w->flow[i].engine))) {
+            all = fmax(all, fmax(w->flow[k].bytes_per_s, w->flow[k].engine_bytes_per_s));
+            parts += moves[k];
+        }
+    return fmin(w->flow[i].bytes_per_s, all / parts);
+}
+
 /* All flows rise by a small part of what is missing until they, or a limit, are full. */
 static void slow_rates(const struct world *w, const bool *moves, double *rate)
 {
@@ -95,7 +108,7 @@ static void slow_rates(const struct world *w, const bool *moves, double *rate)
         double rise = INFINITY;
         for (size_t i = 0; i < w->count; i++)
             if (grows[i])
-                rise = fmin(rise, w->flow[i].bytes_per_s - rate[i]);
+                rise = fmin(rise, engine_rate(w, moves, i) - rate[i]);
         double room[LIMITS];
         for (size_t l = 0; l < LIMITS; l++) {
             double sum = 0;
@@ -110,7 +123,7 @@ static void slow_rates(const struct world *w, const bool *moves, double *rate)
         for (size_t i = 0; i < w->count; i++)
             rate[i] += grows[i] ? rise : 0;
         for (size_t i = 0; i < w->count; i++) {
-            bool is_full = rate[i] >= w->flow[i].bytes_per_s - 1e-9;
+            bool is_full = rate[i] >= engine_rate(w, moves, i) - 1e-9;
             for (size_t l = 0; l < LIMITS; l++) {
                 double sum = 0;
                 for (size_t k = 0; k < w->count; k++)
@@ -122,19 +135,6 @@ static void slow_rates(const struct world *w, const bool *moves, double *rate)
             grows[i] = grows[i] && !is_full;
         }
     }
-}
-
-/* Of its queue the first that has bytes left: that which begins first, of these the first listed.
- */
-static bool is_served(const struct world *w, const double *left, size_t i)
-{
-    for (size_t k = 0; k < w->count && w->flow[i].queue != 0; k++) {
-        const struct sim_flow *a = &w->flow[k], *b = &w->flow[i];
-        if (a->queue == b->queue && left[k] > 1e-9 &&
-            (a->begin_ns < b->begin_ns || (a->begin_ns == b->begin_ns && k < i)))
-            return false;
-    }
-    return true;
 }
 
 static void slow_run(const struct world *w, double *ret_end_s)
@@ -150,7 +150,7 @@ static void slow_run(const struct world *w, double *ret_end_s)
         double step_s = INFINITY;
         for (size_t i = 0; i < w->count; i++) {
             double wait_s = w->flow[i].begin_ns / 1e9 - now_s;
-            moves[i] = left[i] > 1e-9 && wait_s <= 1e-9 && is_served(w, left, i);
+            moves[i] = left[i] > 1e-9 && wait_s <= 1e-9;
             if (left[i] > 1e-9 && wait_s > 1e-9)
                 step_s = fmin(step_s, wait_s);
         }
@@ -179,7 +179,7 @@ static void ends_are_those_of_a_slow_simulation(void **state)
         double end_s[FLOWS], last_s = 0;
         world_make(&w,
                    &(struct world_shape){.has_tables = trial % 2 == 0,
-                                         .has_queues = trial % 3 == 0,
+                                         .has_engines = trial % 3 == 0,
                                          .begins_later = trial % 5 < 3},
                    &seed);
         slow_run(&w, end_s);
@@ -202,7 +202,7 @@ static double run_all(struct sim *sim, const struct world *w, struct sim_flow *f
     return sim_run(sim, w->limit, flows, count);
 }
 
-/* Of flows that begin together, in queues or not, through limits of constant capacity. */
+/* Of flows that begin together through limits of constant capacity. */
 static void order_and_scale_do_not_matter(void **state)
 {
     (void)state;
@@ -222,33 +222,6 @@ static void order_and_scale_do_not_matter(void **state)
                             run_all(sim, &other, other.flow, other.count)));
         for (size_t i = 0; i < w.count; i++)
             assert_true(is_near(2 * w.flow[i].end_ns, other.flow[w.count - 1 - i].end_ns));
-    }
-    sim_free(sim);
-}
-
-/* Bytes in one flow, or in several of one queue: the last of these ends when the one does. */
-static void split_bytes_of_a_queue_take_as_long(void **state)
-{
-    (void)state;
-    uint64_t seed = 4;
-    struct sim *sim = make_sim(3 * FLOWS);
-    for (int trial = 0; trial < 2000; trial++) {
-        struct world w;
-        struct sim_flow part[3 * FLOWS];
-        world_make(&w, &(struct world_shape){.has_tables = true, .begins_later = true}, &seed);
-        for (size_t i = 0; i < w.count; i++) {
-            double first = floor(w.flow[i].bytes / 3), second = floor(w.flow[i].bytes / 4);
-            w.flow[i].queue = (uint32_t)(i % FLOWS + 1);
-            for (size_t p = 0; p < 3; p++)
-                part[3 * i + p] = w.flow[i];
-            part[3 * i].bytes = first;
-            part[3 * i + 1].bytes = second;
-            part[3 * i + 2].bytes -= first + second;
-        }
-        sim_run(sim, w.limit, w.flow, w.count);
-        sim_run(sim, w.limit, part, 3 * w.count);
-        for (size_t i = 0; i < w.count; i++)
-            assert_true(is_near(part[3 * i + 2].end_ns, w.flow[i].end_ns));
     }
     sim_free(sim);
 }
@@ -318,17 +291,17 @@ static void a_limit_is_busy_until_the_end(void **state)
     sim_free(sim);
 }
 
-/* Of a queue that which begins first goes first, and another does not wait for one that has not
- * begun. */
-static void a_queue_is_served_in_order(void **state)
+/* Two flows have even parts of their engine until one ends; the third has another engine. */
+static void flows_of_an_engine_share_its_rate(void **state)
 {
     (void)state;
     struct sim *sim = make_sim(3);
-    struct sim_flow flows[] = {{.bytes = 30, .bytes_per_s = 10, .begin_ns = 1e9, .queue = 2},
-                               {.bytes = 10, .bytes_per_s = 10, .queue = 2},
-                               {.bytes = 10, .bytes_per_s = 10, .begin_ns = 9e9, .queue = 2}};
-    assert_true(is_near(sim_run(sim, NULL, flows, 3) / 1e9, 10));
-    assert_true(is_near(flows[1].end_ns / 1e9, 1) && is_near(flows[0].end_ns / 1e9, 4));
+    struct sim_flow flows[] = {
+        {.bytes = 12, .bytes_per_s = 10, .engine = 2, .engine_bytes_per_s = 12},
+        {.bytes = 32, .bytes_per_s = 10, .engine = 2},
+        {.bytes = 10, .bytes_per_s = 10, .engine = 3, .engine_bytes_per_s = 2}};
+    assert_true(is_near(sim_run(sim, NULL, flows, 3) / 1e9, 4));
+    assert_true(is_near(flows[0].end_ns / 1e9, 2) && is_near(flows[2].end_ns / 1e9, 1));
     sim_free(sim);
 }
 
@@ -364,11 +337,10 @@ int main(void)
         cmocka_unit_test(rates_are_max_min_fair),
         cmocka_unit_test(ends_are_those_of_a_slow_simulation),
         cmocka_unit_test(order_and_scale_do_not_matter),
-        cmocka_unit_test(split_bytes_of_a_queue_take_as_long),
         cmocka_unit_test(a_wider_limit_is_never_slower),
         cmocka_unit_test(a_wider_limit_among_several_may_be_slower),
         cmocka_unit_test(a_limit_is_busy_until_the_end),
-        cmocka_unit_test(a_queue_is_served_in_order),
+        cmocka_unit_test(flows_of_an_engine_share_its_rate),
         cmocka_unit_test(many_flows_end_about_when_they_should),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ struct world {
 };
 
 struct world_shape {
-    bool has_tables, has_queues, begins_later;
+    bool has_tables, has_engines, begins_later;
 };
 
 static inline unsigned random_below(uint64_t *seed, unsigned n)
@@ -48,7 +48,8 @@ static inline void world_make(struct world *w, const struct world_shape *shape, 
                                   .bytes_per_s = 1 + random_below(seed, 40),
                                   .start_ns = 1e9 * random_below(seed, 3),
                                   .begin_ns = shape->begins_later ? 1e9 * random_below(seed, 4) : 0,
-                                  .queue = shape->has_queues ? random_below(seed, FLOWS / 2) : 0,
+                                  .engine = shape->has_engines ? random_below(seed, FLOWS / 2) : 0,
+                                  .engine_bytes_per_s = random_below(seed, 60),
                                   .limit = w->use[i]};
         for (uint16_t l = 0; l < LIMITS; l++)
             if (random_uniform(seed) < density)
