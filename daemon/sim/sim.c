@@ -243,11 +243,12 @@ static void order_items(struct sim *sim)
         qsort(sim->item, sim->item_count, sizeof *sim->item, compare_begin);
 }
 
-/* Those that begin by then. */
+/* Those that begin by then. A begin below 0 passes too, and one that is no number: what never
+ * begins never ends. */
 static void begin(struct sim *sim, double now_s)
 {
-    for (; sim->begun < sim->item_count &&
-           sim->item[sim->begun].flow->begin_ns <= now_s * 1e9 * (1 + SAME);
+    double by_ns = now_s * 1e9 + fabs(now_s * 1e9) * SAME;
+    for (; sim->begun < sim->item_count && !(sim->item[sim->begun].flow->begin_ns > by_ns);
          sim->begun++)
         activate(sim, &sim->item[sim->begun]);
 }
@@ -280,7 +281,7 @@ static double advance(struct sim *sim, double now_s)
     for (size_t i = 0; i < active; i++) {
         struct item *item = sim->active[i];
         item->left_bytes -= item->rate * step_s;
-        if (item->left_s <= step_s * (1 + SAME))
+        if (!(item->left_s > step_s * (1 + SAME))) /* or its rate is no number */
             end(sim, item, now_s + item->left_s);
         else
             sim->active[sim->active_count++] = item;

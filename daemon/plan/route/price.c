@@ -224,8 +224,11 @@ static double end_all(struct price *price, enum iteration_end end)
             best_pieces(pipe, bytes, pipe->launch_ns * behind / pipe->rate, &price->alone_ns[p]);
         price->chunk[p] = pieces[p].chunk;
         for (size_t i = 0; i < pipe->part->hop_count && end != ITERATION_EXPECTED; i++)
-            pieces[p].first_ns[i] +=
-                (waits(end) - 1) * doubt_ns(pipe, i, pieces[p].chunk > 0 ? pieces[p].chunk : bytes);
+            pieces[p].first_ns[i] =
+                fmax(pieces[p].first_ns[i] +
+                         (waits(end) - 1) *
+                             doubt_ns(pipe, i, pieces[p].chunk > 0 ? pieces[p].chunk : bytes),
+                     0);
         price->before_ns[p] = waits(end) * before_ns;
         price->end_ns[p] = price->before_ns[p] + price->alone_ns[p];
         before_ns +=

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -331,6 +332,33 @@ static void many_flows_end_about_when_they_should(void **state)
     sim_free(sim);
 }
 
+/* A planner moves begins to the early end of their intervals, and some numbers are unknown. */
+static void a_run_ends_whenever_flows_begin(void **state)
+{
+    (void)state;
+    static const double begins[] = {-1000, -1e-9, 0, 500, NAN};
+    struct sim_step step = {.bytes_per_s = 10};
+    struct sim_limit limit = {.step = &step, .step_count = 1};
+    static const uint16_t use[] = {0};
+    struct sim *sim = make_sim(2);
+    alarm(20);
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        for (int is_rate = 0; is_rate < 2; is_rate++) {
+            struct sim_flow flows[2] = {
+                {.bytes = 1000,
+                 .bytes_per_s = is_rate ? NAN : 10,
+                 .begin_ns = begins[i],
+                 .limit = use,
+                 .limit_count = 1},
+                {.bytes = 1000, .bytes_per_s = 10, .limit = use, .limit_count = 1}};
+            double last_ns = sim_run(sim, &limit, flows, 2);
+            if (!isnan(begins[i]) && is_rate == 0)
+                assert_true(is_near(last_ns, 200e9 + fmin(begins[i], 0)));
+        }
+    alarm(0);
+    sim_free(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +370,7 @@ int main(void)
         cmocka_unit_test(a_limit_is_busy_until_the_end),
         cmocka_unit_test(flows_of_an_engine_share_its_rate),
         cmocka_unit_test(many_flows_end_about_when_they_should),
+        cmocka_unit_test(a_run_ends_whenever_flows_begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
