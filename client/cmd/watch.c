@@ -130,18 +130,24 @@ static void put_metric(struct watch *watch, struct ui *ui, const char *when, con
     const char *unit = json_string_value(json_object_get(now, ""));
     char one[UI_NUMBER], other[UI_NUMBER];
     size_t added = 0, count = change != NULL ? compare(before, now, change, &added) : 0;
-    for (size_t i = 0; i < count && i < SHOWN_MOST; i++)
-        ui_put(ui, "%s %s %s: %s to %s (%+.1f %%)\n", when, metric, change[i].cell,
-               ui_value(ui, one, json_number_value(change[i].before), unit),
-               ui_value(ui, other, json_number_value(change[i].now), unit),
-               100 * (json_number_value(change[i].now) / json_number_value(change[i].before) - 1));
-    if (count > SHOWN_MOST)
+    for (size_t i = 0; i < count && i < SHOWN_MOST; i++) {
+        double was = json_number_value(change[i].before), is = json_number_value(change[i].now);
+        ui_put(ui, "%s %s %s: %s to %s", when, metric, change[i].cell, ui_value(ui, one, was, unit),
+               ui_value(ui, other, is, unit));
+        if (isfinite(change[i].size))
+            ui_put(ui, " (%+.1f %%)", 100 * (is / was - 1));
+        ui_put(ui, "\n");
+    }
+    if (count > SHOWN_MOST && isinf(change[SHOWN_MOST].size))
+        ui_put(ui, "%s %s: %zu more values changed\n", when, metric, count - SHOWN_MOST);
+    else if (count > SHOWN_MOST)
         ui_put(ui, "%s %s: %zu more values changed by at most %.1f %%\n", when, metric,
                count - SHOWN_MOST, 100 * expm1(change[SHOWN_MOST].size));
     if (count == 0 && added > 0)
         ui_put(ui, "%s %s: %zu new values\n", when, metric, added);
     else if (count == 0)
-        ui_put(ui, "%s %s: measured again\n", when, metric);
+        ui_put(ui, "%s %s: measured again%s\n", when, metric,
+               now != NULL || watch->values == NULL ? "" : ", but the values cannot be had");
     free(change);
     if (now != NULL)
         json_object_set_new(watch->known, metric, now);

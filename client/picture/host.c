@@ -19,7 +19,7 @@
 #define TITLE_H     20.0
 #define ROW_MOST    1100.0 /* packages beyond go below */
 #define IN_ROW      4
-#define CHILDREN    256
+#define CHILDREN    UI_CPUS_MAX
 
 /* ---- places ---- */
 
@@ -177,8 +177,8 @@ static struct picture_box place_package(struct picture *picture, int package, do
     double at_x = x + PICTURE_GAP, at_y = y + TITLE_H, row = 0, right = x;
     size_t count = 0;
     for (size_t i = 0; i < picture->node->place_count; i++) {
-        if (picture->node->place[i].kind != UI_NUMA || is_of_gpu(picture, (int)i) ||
-            around(picture->node, (int)i, UI_PACKAGE) != package)
+        if (picture->node->place[i].kind != UI_NUMA ||
+            around(picture->node, (int)i, UI_PACKAGE) != package || is_of_gpu(picture, (int)i))
             continue;
         if (count > 0 && count % IN_ROW == 0) {
             at_x = x + PICTURE_GAP;

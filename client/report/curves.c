@@ -74,7 +74,7 @@ static void collect(struct plot *plot, const json_t *metric, const json_t *matri
     {
         double bytes = atof(ui_member(json_object_get(cell, "axes"), "bytes")),
                rate = ui_member_number(cell, "value");
-        if (!(bytes > 0) || !(rate > 0) || plot->count == POINTS_MOST ||
+        if (!(bytes > 0) || !isfinite(bytes) || !(rate > 0) || plot->count == POINTS_MOST ||
             strcmp(ui_member(cell, "source"), "measured") != 0 ||
             !is_default(cell, json_object_get(metric, "defaults")))
             continue;

@@ -29,6 +29,18 @@ struct screen {
 
 /* ---- lines ---- */
 
+/* Bytes of a text that fit a row, at least one character; the rest would run into the next row. */
+static size_t bytes_of_row(const char *text)
+{
+    size_t bytes = 0;
+    for (int columns = 0; text[bytes] != '\0'; bytes++) {
+        columns += ((unsigned char)text[bytes] & 0xc0) != 0x80;
+        if (columns > COLS && bytes > 0)
+            break;
+    }
+    return bytes;
+}
+
 static void put(struct screen *screen, int attributes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static void put(struct screen *screen, int attributes, const char *format, ...)
@@ -42,8 +54,18 @@ static void put(struct screen *screen, int attributes, const char *format, ...)
     va_end(args);
     ui_clean(clean, sizeof clean, line);
     attron(attributes);
-    mvaddnstr(screen->row++, 0, clean, (int)strlen(clean) < 4 * COLS ? -1 : 4 * COLS);
+    mvaddnstr(screen->row++, 0, clean, (int)bytes_of_row(clean));
     attroff(attributes);
+}
+
+/* Sentences take as many rows as they need. */
+static void put_sentence(struct screen *screen, int attributes, const char *text)
+{
+    while (*text != '\0' && screen->row < LINES - 1) {
+        size_t bytes = bytes_of_row(text);
+        put(screen, attributes, "%.*s", (int)bytes, text);
+        text += bytes;
+    }
 }
 
 static int colour_of(const char *word)
@@ -70,9 +92,8 @@ static void put_title(struct screen *screen)
     ui_when(when, (int64_t)time(NULL));
     put(screen, A_BOLD, "%s  %s  %s", ui_member(top->node, "name"), ui_member(top->status, "state"),
         when);
-    put(screen, colour_of(verdict) | A_BOLD, "%s", ui_member(top->check, "reason"));
-    if (top->problem[0] != '\0')
-        put(screen, COLOR_PAIR(COLOUR_BAD), "%s", top->problem);
+    put_sentence(screen, colour_of(verdict) | A_BOLD, ui_member(top->check, "reason"));
+    put_sentence(screen, COLOR_PAIR(COLOUR_BAD), top->problem);
     if (json_is_number(json_object_get(top->status, "progress")))
         put(screen, 0, "measuring: %.0f %%", 100 * ui_member_number(top->status, "progress"));
     screen->row++;
@@ -159,8 +180,11 @@ static void draw_health(struct screen *screen)
         const char *severity = ui_member(finding, "severity"), *unit = ui_member(finding, "unit");
         double value = ui_member_number(finding, "value"),
                expected = ui_member_number(finding, "expected");
-        put(screen, colour_of(severity), "%-9s %s: %s", severity, ui_member(finding, "place"),
-            ui_member(finding, "text"));
+        struct ui line = {.utf8 = true};
+        ui_put(&line, "%-9s %s: %s", severity, ui_member(finding, "place"),
+               ui_member(finding, "text"));
+        put_sentence(screen, colour_of(severity), line.text == NULL ? "" : line.text);
+        ui_done(&line);
         if (!isnan(value) && !isnan(expected))
             put(screen, 0, "          %s, expected %s", ui_value(&screen->style, one, value, unit),
                 ui_value(&screen->style, other, expected, unit));
@@ -180,6 +204,13 @@ static int field(int columns, const char *text)
     return columns + (int)strlen(text) - ui_columns(text);
 }
 
+/* Height of a value from 0 to 1; 0.5 where the span is 0, or more than a double holds. */
+static double share_of(double value, double least, double most)
+{
+    double share = (value - least) / (most - least);
+    return share >= 0 && share <= 1 ? share : 0.5;
+}
+
 /* One sign a point, the latest on the right. */
 static void spark(const struct screen *screen, const struct top_value *value, char *text)
 {
@@ -194,7 +225,7 @@ static void spark(const struct screen *screen, const struct top_value *value, ch
         most = fmax(most, value->point[i]);
     }
     for (size_t i = first; i < value->points; i++) {
-        int level = most > least ? (int)(7.99 * (value->point[i] - least) / (most - least)) : 3;
+        int level = (int)(7.99 * share_of(value->point[i], least, most));
         if (screen->style.utf8)
             strcat(text, blocks[level]);
         else
@@ -259,13 +290,12 @@ static void draw_history(struct screen *screen)
     int top_row = screen->row + 1, rows = LINES - top_row - 4;
     put(screen, 0, "%s", ui_value(&screen->style, high, most, value->unit));
     for (size_t i = 0; i < value->points && rows > 1; i++) {
-        double share = most > least ? (value->point[i] - least) / (most - least) : 0.5;
+        double share = share_of(value->point[i], least, most);
         int column = (int)(i * (size_t)(COLS - 2) / (value->points > 1 ? value->points - 1 : 1));
         mvaddch(top_row + (int)lround((1 - share) * (rows - 1)), column, '*');
     }
     if (rows > 1 && !isnan(value->expected) && most > least)
-        mvaddstr(top_row +
-                     (int)lround((1 - (value->expected - least) / (most - least)) * (rows - 1)),
+        mvaddstr(top_row + (int)lround((1 - share_of(value->expected, least, most)) * (rows - 1)),
                  COLS - 10, "expected");
     screen->row = top_row + (rows > 1 ? rows : 0);
     put(screen, 0, "%s", ui_value(&screen->style, low, least, value->unit));

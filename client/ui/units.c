@@ -1,6 +1,7 @@
 /* Numbers for people. */
 #include "ui/ui.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,10 +83,16 @@ const char *ui_value(const struct ui *ui, char *buffer, double value, const char
         return ui_rate(buffer, value);
     if (strcmp(unit, "ns") == 0)
         return ui_time(ui, buffer, value);
-    char digits[UI_NUMBER];
+    char digits[UI_NUMBER], word[13];
+    size_t length = 0;
     ui_digits(digits, value);
-    snprintf(buffer, UI_NUMBER, "%.15s%s%.12s", digits, strcmp(unit, "ratio") == 0 ? "" : " ",
-             strcmp(unit, "ratio") == 0 ? "" : unit);
+    for (; unit[length] != '\0' && length + 1 < sizeof word; length++)
+        word[length] = isalnum((unsigned char)unit[length]) || strchr("_/%", unit[length]) != NULL
+                           ? unit[length]
+                           : '?'; /* replies are not trusted, and pages take this as it is */
+    word[length] = '\0';
+    snprintf(buffer, UI_NUMBER, "%.15s%s%s", digits, strcmp(unit, "ratio") == 0 ? "" : " ",
+             strcmp(unit, "ratio") == 0 ? "" : word);
     return buffer;
 }
 

@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ElementTree
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
 from berthd import BIN, NODES  # noqa: E402
+from service import Service  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -105,6 +106,29 @@ def a_file_is_written_whole_or_not():
         raise LeftOut("rsvg-convert is not here: .png and .pdf were refused as they should be")
 
 
+def picture_of_reply(places):
+    """The picture of a daemon's reply with these places, which may be anything."""
+    reply = json.dumps({"parameters": {"name": "n", "places": places, "links": []}})
+    with Service(lambda _: [reply.encode() + b"\0"]) as service:
+        done = berth("--socket", service.path, "topo", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    return ElementTree.fromstring(done.stdout)
+
+
+def no_name_makes_it_unreadable():
+    """XML forbids some characters, escaped or not."""
+    for name in ("gpu\ufffe", "gpu\uffff", "gpu\x1b", "gpu<b>&\"'"):
+        root = picture_of_reply([{"name": "machine0", "kind": "machine"}, {"name": name, "kind": "gpu", "parent": "machine0", "model": name, "pci": name}])
+        assert len(boxes(root, "gpu")) == 1 and any(text.startswith("gpu") for text in texts(root)), name
+
+
+def every_core_of_a_large_memory_is_drawn():
+    cores = 512
+    places = [{"name": "machine0", "kind": "machine"}, {"name": "numa0", "kind": "numa", "parent": "machine0", "cpus": f"0-{cores - 1}"}]
+    places += [{"name": f"core{core}", "kind": "core", "parent": "numa0"} for core in range(cores)]
+    assert len(boxes(picture_of_reply(places), "core")) == cores
+
+
 if __name__ == "__main__":
-    sys.exit(run_tests([every_place_is_drawn_and_covers_no_other, links_have_their_rates, four_modules_are_a_square, a_placement_is_painted,
+    sys.exit(run_tests([every_place_is_drawn_and_covers_no_other, links_have_their_rates, four_modules_are_a_square, a_placement_is_painted, no_name_makes_it_unreadable, every_core_of_a_large_memory_is_drawn,
                         a_file_is_written_whole_or_not]) > 0)

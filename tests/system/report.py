@@ -15,7 +15,9 @@ sys.path.insert(0, str(HERE.parent / "lib"))
 from berthd import BIN, NODES, Daemon, fake_probe, until  # noqa: E402
 from berthd import RUN as BERTHD_RUN  # noqa: E402
 from exported import berth, cells, made, nodes, places, run  # noqa: E402
+from service import Service  # noqa: E402
 from tap import run_tests  # noqa: E402
+from varlink import call  # noqa: E402
 
 
 class Page(html.parser.HTMLParser):
@@ -83,6 +85,21 @@ def test_report_believes_nobody():
         page = Page(report(node))
         check_alone(page)
         assert any("<script>alert" in words for words in page.words)
+
+
+def test_report_believes_no_unit():
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        def answer(message):
+            error, reply = call(daemon.socket, message["method"], message.get("parameters"))
+            if "unit" in reply:
+                reply["unit"] = "<script>"
+            return [json.dumps({"error": error, "parameters": reply} if error else {"parameters": reply}).encode() + b"\0"]
+        with Service(answer) as service:
+            status, text, said = run(BIN / "berth", "--socket", service.path, "report", "-o", "-")
+    assert status == 0, said
+    page = Page(text)
+    check_alone(page)
+    assert "?script?" in text
 
 
 def test_report_shows_what_changed():

@@ -3,6 +3,7 @@
 Prints TAP.
 """
 import fcntl
+import json
 import os
 import pathlib
 import pty
@@ -17,7 +18,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
 from berthd import BIN, NODES, Daemon  # noqa: E402
+from service import Service  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
+from varlink import call  # noqa: E402
 
 
 class Terminal:
@@ -91,6 +94,53 @@ def a_small_terminal_is_no_crash():
         assert top.end() == 0
 
 
+class Liar:
+    """Replies of a daemon, some of them altered."""
+    def __init__(self, daemon, alter):
+        self.daemon, self.alter = daemon, alter
+
+    def __call__(self, message):
+        error, reply = call(self.daemon.socket, message["method"], message.get("parameters"))
+        if error:
+            return [json.dumps({"error": error, "parameters": reply}).encode() + b"\0"]
+        self.alter(message["method"].rpartition(".")[2], reply)
+        return [json.dumps({"parameters": reply}).encode() + b"\0"]
+
+
+def values_beyond_each_other_are_no_crash():
+    is_built()
+
+    def alter(method, reply):
+        if method == "History":
+            reply["points"] = [{"measured_at_s": 1790000000 + i, "value": value} for i, value in enumerate((1.7e308, -1.7e308, 1.0, 0.0))]
+    with Daemon("--node", NODES / "h200x4") as daemon, Service(Liar(daemon, alter)) as service:
+        top = Terminal(service.path)
+        top.until("gpu3")
+        top.key("v")
+        top.until("cpu_pingpong")
+        top.key("\n")
+        top.until("4 points")
+        top.key("q")
+        assert top.end() == 0
+
+
+def a_long_sentence_is_there_whole():
+    """No row runs into the next one, where the next line would cover its beginning alone."""
+    is_built()
+    words = " ".join(f"word{i}" for i in range(30))
+
+    def alter(method, reply):
+        if method == "Check":
+            reply["findings"] = [{"severity": "warning", "place": "gpu0", "code": "x", "text": words, "value": 1, "expected": 2, "unit": "ns", "slow": [], "explains": 0}]
+    with Daemon("--node", NODES / "h200x4") as daemon, Service(Liar(daemon, alter)) as service:
+        top = Terminal(service.path, 24, 40)
+        top.until("numa0")
+        top.key("h")
+        top.until("word29", "expected 2 ns")
+        top.key("q")
+        assert top.end() == 0
+
+
 def what_it_cannot_do_is_one_line():
     is_built()
     with Daemon("--node", NODES / "mi250x") as daemon:
@@ -104,4 +154,4 @@ def what_it_cannot_do_is_one_line():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([views_and_keys, a_claim_is_seen, a_small_terminal_is_no_crash, what_it_cannot_do_is_one_line]) > 0)
+    sys.exit(run_tests([views_and_keys, a_claim_is_seen, a_small_terminal_is_no_crash, values_beyond_each_other_are_no_crash, a_long_sentence_is_there_whole, what_it_cannot_do_is_one_line]) > 0)
