@@ -13,7 +13,8 @@ static const char *const kinds[] = {"system", "pinned", "managed", "device", NUL
 static const struct cmd_option options[] = {
     [BY] = {.name = "by",
             .value = "PLACE:reads=SIZE,writes=SIZE[,random][,cores=N]",
-            .help = "who touches the buffer, and how much; may be repeated"},
+            .help = "who touches the buffer, and how much, for example gpu0:reads=4G; may be "
+                    "repeated; default the cores that this command may run on read all of it once"},
     [KIND] = {.name = "kind",
               .value = "KINDS",
               .help = "only these, between commas",
@@ -138,7 +139,5 @@ const struct cmd_command cmd_alloc = {
     .most_operands = 1,
     .run = run,
     .notes = {"berth alloc 4G --by gpu0:reads=16G,writes=4G --by llc1:reads=1G,random",
-              "Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000). Without --by, "
-              "the cores that this command may run "
-              "on read all of it once."},
+              "Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000)."},
 };

@@ -196,7 +196,9 @@ static int parse(struct cmd *cmd, int argc, char **argv)
     if (cmd->command != NULL && cmd->operand_count > cmd->command->most_operands) {
         char extra[64];
         ui_clean(extra, sizeof extra, cmd->operand[cmd->command->most_operands]);
-        return cmd_usage(cmd, "does not take %s", extra);
+        return cmd_usage(cmd, "does not take %s; usage: berth %s%s%s%s", extra, cmd->command->name,
+                         cmd->command->option_count > 0 ? " [options]" : "",
+                         *cmd->command->operands != '\0' ? " " : "", cmd->command->operands);
     }
     return CMD_DONE;
 }

@@ -38,4 +38,8 @@ const struct cmd_command cmd_health = {
     .about = "verdict and findings; exit status 0 healthy, 1 degraded, 2 unhealthy, 3 unknown",
     .most_operands = SIZE_MAX,
     .run = run,
+    .notes =
+        {"Behind \"do:\" stands the action for a finding. berth history tells which findings "
+         "have cleared, berth history METRIC FROM TO how a value changed; berth report -o FILE "
+         "draws all of it for a ticket."},
 };

@@ -257,6 +257,10 @@ static int run(struct cmd *cmd)
                             .history = {.utf8 = true, .width = 120}};
     if (!cmd_has(cmd, &options[OUTPUT]))
         return cmd_usage(cmd, "where to? -o FILE");
+    const char *path = cmd_value(cmd, &options[OUTPUT]);
+    if (strcmp(path, "-") != 0 && cmd_is_picture(path))
+        return cmd_usage(cmd, "a report is a page, FILE.html; berth topo -o %.60s draws a picture",
+                         path);
     if (cmd_wants_json(cmd))
         return cmd_usage(cmd, "a report is a page of many replies and has no --json");
     int status = ask(&report, "io.berth.Fabric.GetNode", json_object(), &report.node);

@@ -19,6 +19,22 @@ static enum ui_style style_of(const char *word)
     return UI_PLAIN;
 }
 
+/* The action for a finding, NULL for an unknown code. */
+static const char *action_of(const char *code)
+{
+    static const struct {
+        const char *code, *action;
+    } actions[] = {
+#define FINDING(code, action) {code, action},
+#include "findings.def"
+#undef FINDING
+    };
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++)
+        if (strcmp(code, actions[i].code) == 0)
+            return actions[i].action;
+    return NULL;
+}
+
 #define SLOW_SHOWN 4
 
 /* Prints the worst slow values that a finding explains. */
@@ -32,10 +48,9 @@ static void put_slow(struct ui *ui, const json_t *finding)
         const json_t *one = json_array_get(slow, i);
         const char *unit = ui_member(one, "unit");
         ui_pad(ui, 12);
-        ui_text(ui, ui_member(one, "series"));
-        ui_put(ui, ": %s, expected %s\n",
-               ui_value(ui, number, json_number_value(json_object_get(one, "value")), unit),
-               ui_value(ui, other, json_number_value(json_object_get(one, "expected")), unit));
+        ui_line(ui, 14, "%s: %s, expected %s", ui_member(one, "series"),
+                ui_value(ui, number, json_number_value(json_object_get(one, "value")), unit),
+                ui_value(ui, other, json_number_value(json_object_get(one, "expected")), unit));
     }
     if (all > SLOW_SHOWN && count > 0) {
         ui_pad(ui, 12);
@@ -43,7 +58,8 @@ static void put_slow(struct ui *ui, const json_t *finding)
     }
 }
 
-static void put_finding(struct ui *ui, const json_t *finding)
+/* Prints a finding, and its action unless the one before has the same. */
+static void put_finding(struct ui *ui, const json_t *finding, const json_t *before)
 {
     const char *severity = ui_member(finding, "severity"), *unit = ui_member(finding, "unit");
     const json_t *value = json_object_get(finding, "value"),
@@ -69,6 +85,11 @@ static void put_finding(struct ui *ui, const json_t *finding)
     ui_pad(ui, 10 - ui_columns(severity));
     ui_paragraph(ui, 12, line.text == NULL ? "" : line.text);
     put_slow(ui, finding);
+    const char *code = ui_member(finding, "code"), *action = action_of(code);
+    if (action != NULL && strcmp(code, ui_member(before, "code")) != 0) {
+        ui_pad(ui, 12);
+        ui_line(ui, 14, "do: %s", action);
+    }
     ui->failed = ui->failed || line.failed;
     ui_done(&line);
 }
@@ -86,7 +107,10 @@ void ui_health(struct ui *ui, const json_t *reply)
     ui_put(ui, "\n");
     if (json_is_true(json_object_get(reply, "drain")))
         ui_put(ui, "berth advises to drain this node\n");
-    json_array_foreach(findings, i, finding) { put_finding(ui, finding); }
+    json_array_foreach(findings, i, finding)
+    {
+        put_finding(ui, finding, i > 0 ? json_array_get(findings, i - 1) : NULL);
+    }
     int64_t at_s = json_integer_value(json_object_get(reply, "last_probe_at_s"));
     ui_style(ui, UI_DIM);
     if (at_s > 0)

@@ -328,7 +328,7 @@ static void put_changes_of(struct ui *ui, const json_t *reply, const char *none)
 
 void ui_changes(struct ui *ui, const json_t *reply)
 {
-    put_changes_of(ui, reply, "nothing was found in that time");
+    put_changes_of(ui, reply, "no finding in the time asked for");
 }
 
 void ui_changes_of_folder(struct ui *ui, const json_t *reply)

@@ -158,7 +158,8 @@ static void put_sizes(struct ui *ui, const json_t *reply)
                ui_bytes(number, (int64_t)json_number_value(b80)));
 }
 
-/* Prints options that may be faster once measured, with the command that measures them. */
+/* Prints options that may be faster once measured, with the command that measures them: the first
+ * of them alone, or all for --why. */
 static void put_worth(struct ui *ui, const json_t *options)
 {
     const json_t *option;
@@ -177,6 +178,8 @@ static void put_worth(struct ui *ui, const json_t *options)
         ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
         ui->failed = ui->failed || line.failed;
         ui_done(&line);
+        if (!ui->why)
+            break;
     }
 }
 

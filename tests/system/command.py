@@ -58,15 +58,15 @@ def help_comes_from_the_table():
 def wrong_usage_is_64_and_one_line():
     for arguments, words in [
         ([], "no command given"), (["tpoo"], "topo?"), (["topo", "--sokcet", "x"], "--socket?"), (["topo", "-x"], "no option -x"),
-        (["topo", "extra"], "does not take extra"), (["--socket"], "needs a value"), (["topo", "--json=1"], "takes no value"),
+        (["topo", "extra"], "does not take extra; usage: berth topo [options] ("), (["--socket"], "needs a value"), (["topo", "--json=1"], "takes no value"),
         (["bind"], "-n TASKS"), (["bind", "-n", "0"], "from 1"), (["bind", "-n", "2", "--format", "slrm"], "rankfile, numactl, omp_places, cray_mpich; not \"slrm\""), (["alloc"], "how much"),
         (["alloc", "4X"], "4X"), (["alloc", "1G", "--by", "gpu0"], "PLACE:reads"), (["alloc", "1G", "--by", "gpu0:reads=0"], "neither reads nor writes"), (["alloc", "1G", "--by", "gpu0:raeds=1"], "raeds=1"),
-        (["route", "gpu0", "gpu1"], "how much"), (["route", "gpu0", "gpu1", "0"], "not 0"), (["route", "gpu0", "gpu1", "1", "--concurrent", "gpu1,1"], "FROM:TO:SIZE"), (["route", "gpu0", "gpu1", "1", "2"], "does not take 2"),
+        (["route", "gpu0", "gpu1"], "how much"), (["route", "gpu0", "gpu1", "0"], "not 0"), (["route", "gpu0", "gpu1", "1", "--concurrent", "gpu1,1"], "FROM:TO:SIZE"), (["route", "gpu0", "gpu1", "1", "2"], "does not take 2; usage: berth route [options] FROM TO SIZE ("),
         (["claim", "gpu0", "--ttl", "60", "--node", NODE], "would end with this command"), (["matrix", "--size", "1"], "needs a metric"), (["matrix", "m", "--where", "x"], "AXIS=VALUE"), (["status", "--timeout", "1"], "--wait"),
         (["record"], "where to"), (["topo", "--socket", "a", "--node", "b"], "exclude"), (["bind", "-n", "1", "--gpus", "3-1", "--node", NODE], "3-1"),
         (["alloc", "99999999T"], "99999999T"), (["help", "nothing"], "nothing"),
         ([""], "word 1 of the command line is empty"), (["alloc", "", "--node", NODE], "word 2 of the command line is empty"), (["route", "gpu0", "", "1G", "--node", NODE], "word 3 of the command line is empty"),
-        (["exec", "--", ""], "word 3 of the command line is empty"), (["status", "--socket="], "--socket takes a path, not \"\""), (["report", "-o", "", "--node", NODE], "--output takes a file, not \"\""),
+        (["exec", "--", ""], "word 3 of the command line is empty"), (["status", "--socket="], "--socket takes a path, not \"\""), (["report", "-o", "", "--node", NODE], "--output takes a file, not \"\""), (["report", "-o", "r.svg", "--node", NODE], "a page, FILE.html; berth topo -o r.svg draws"),
         (["topo", "--node", ""], "--node takes a folder, not \"\""), (["matrix", "memory_latency", "--from", "", "--node", NODE], "--from takes names between commas, not \"\""),
         (["bind", "-n", "2", "--task", "1", "--node", NODE], "--task goes with --format env"),
         (["bind", "-n", "2", "--pattern", "zz"], "--pattern takes none, pairs, ring, grid2d, grid3d, alltoall, allreduce; not \"zz\""),

@@ -374,6 +374,13 @@ def health_has_cause_and_action_of_every_finding():
         for name in re.findall(r"`([a-z-]+)`", cells[0]) if line.startswith("| `") else ():
             assert name not in rows and len(cells) == 4 and all(cells), line
             rows[name] = cells
+    above = ""
+    actions = dict(re.findall(r'^FINDING\("([a-z-]+)", "(.*)"\)$', (ROOT / "schema/findings.def").read_text(), re.M))
+    for name, cells in rows.items():
+        said_here = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", cells[3].removesuffix(" |").strip()).replace("`", "")
+        above = above if said_here == "the same" else said_here
+        assert actions.pop(name, None) == above, (name, above)
+    assert not actions, actions
     found = codes_of_findings()
     assert len(found) >= 30 and found <= set(rows), found - set(rows)
 

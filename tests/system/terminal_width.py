@@ -12,6 +12,7 @@ import termios
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, NODES  # noqa: E402
+from health import recorded_but  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
 WIDTH = 80
@@ -66,6 +67,16 @@ def answers_fit():
         assert "round trip between two cores" in fits(*node, "matrix", "--all"), name
         assert len(fits(*node, "matrix").splitlines()) < 32, name
     fits("--node", NODES / "mi250x", "route", "gpu0", "gpu1", "64M")
+    route = ("--node", NODES / "gh200-quad", "route", "gpu0", "gpu1", "64M")
+    assert fits(*route).count("worth measuring: ") == 1 < fits(*route, "--why").count("worth measuring: ")
+
+
+def findings_fit():
+    """Under the verdict, which is one line for scripts."""
+    with recorded_but("h200x4", {"gpu2": {"pcie_width": 8}}, lambda record: 0.5 if "gpu2" in (record.get("from"), record.get("to")) else 1) as node:
+        ended, lines = shown("--node", node, "health")
+        assert ended == 1 and lines[0].startswith("degraded: gpu2: ") and any("direction=both" in line for line in lines), lines
+        assert not [line for line in lines[1:] if len(line) > WIDTH], lines
 
 
 def what_a_node_has_none_of_is_no_slip_of_the_finger():
@@ -107,4 +118,4 @@ def a_screen_has_the_whole_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, answers_fit, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, answers_fit, findings_fit, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
