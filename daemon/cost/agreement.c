@@ -159,8 +159,7 @@ double agreement_of_repetitions(const struct graph *graph, const struct values *
     double sum = 0;
     size_t count = 0;
     for (size_t left = values_range(values, metric, PLACE_NONE, &v); left > 0; left--, v++) {
-        bool is_gpu = graph_place(graph, v->from)->kind == PLACE_GPU ||
-                      graph_place(graph, v->to)->kind == PLACE_GPU;
+        bool is_gpu = graph_is(graph, v->from, PLACE_GPU) || graph_is(graph, v->to, PLACE_GPU);
         double deviation = spread_deviation((v->high - v->low) / 2, v->n) / v->value;
         if (v->source != VALUE_MEASURED || !is_gpu || !(deviation > 0) ||
             strstr(values_axes(values, v), "bytes=") != NULL)

@@ -32,8 +32,8 @@ place_id endpoints_gpu_of(const struct graph *graph, place_id numa)
     for (size_t i = 0; i < graph->link_count; i++) {
         const struct link *link = &graph->links[i];
         place_id other = link->from == numa ? link->to : link->to == numa ? link->from : PLACE_NONE;
-        if (other != PLACE_NONE && link->kind == LINK_MEMBUS &&
-            graph_place(graph, other)->kind == PLACE_GPU && gpu_apu_at(graph, numa) != other)
+        if (link->kind == LINK_MEMBUS && graph_is(graph, other, PLACE_GPU) &&
+            gpu_apu_at(graph, numa) != other)
             return other;
     }
     return PLACE_NONE;
@@ -42,8 +42,8 @@ place_id endpoints_gpu_of(const struct graph *graph, place_id numa)
 bool endpoints_share_memory(const struct graph *graph, place_id a, place_id b)
 {
     place_id numa = graph_place(graph, a)->kind == PLACE_NUMA ? a : b, gpu = numa == a ? b : a;
-    return graph_place(graph, numa)->kind == PLACE_NUMA &&
-           graph_place(graph, gpu)->kind == PLACE_GPU && gpu_apu_at(graph, numa) == gpu;
+    return graph_place(graph, numa)->kind == PLACE_NUMA && graph_is(graph, gpu, PLACE_GPU) &&
+           gpu_apu_at(graph, numa) == gpu;
 }
 
 /* Returns the number of links of a place to b, or to any switch where b is none, when all are down;
@@ -67,8 +67,7 @@ static size_t all_down(const struct graph *graph, place_id a, place_id b, place_
 bool endpoints_is_off_switches(const struct graph *graph, place_id gpu)
 {
     place_id other;
-    return graph_place(graph, gpu)->kind == PLACE_GPU &&
-           all_down(graph, gpu, PLACE_NONE, &other) > 0;
+    return graph_is(graph, gpu, PLACE_GPU) && all_down(graph, gpu, PLACE_NONE, &other) > 0;
 }
 
 static bool warn_down(const struct graph *graph, place_id a, place_id b, struct reasons *warnings)
@@ -91,8 +90,7 @@ void endpoints_warn_down(const struct graph *graph, place_id a, place_id b,
                          struct reasons *warnings)
 {
     place_id end[] = {a < b ? a : b, a < b ? b : a};
-    bool peers =
-        graph_place(graph, a)->kind == PLACE_GPU && graph_place(graph, b)->kind == PLACE_GPU;
+    bool peers = graph_are_gpus(graph, a, b);
     bool is_down = warn_down(graph, end[0], end[1], warnings);
     for (size_t i = 0; i < 2 && peers && !is_down; i++)
         warn_down(graph, end[i], PLACE_NONE, warnings);
@@ -106,7 +104,7 @@ bool endpoints_vendors_differ(const struct graph *graph, place_id a, place_id b)
 
 static bool may_use(const struct snapshot *snap, const struct allowed *allowed, place_id id)
 {
-    if (graph_place(snap->graph, id)->kind == PLACE_GPU)
+    if (graph_is(snap->graph, id, PLACE_GPU))
         return allowed_has_gpu(allowed, id) && !endpoints_is_lost(snap, id) &&
                !gpu_is_cut(snap->graph, id);
     return allowed_has_memory(allowed, id);

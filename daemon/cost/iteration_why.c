@@ -249,7 +249,7 @@ static bool carries_more(const struct limits *limits, const struct limit *limit,
     double rate = 0;
     *ret_users = 0;
     if (limit->source != LIMIT_STATED || limit->role.part != LIMIT_LINK || limit->step_count > 0 ||
-        graph_place(limits->graph, limit->role.place)->kind == PLACE_GPU)
+        graph_is(limits->graph, limit->role.place, PLACE_GPU))
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct flow *flow = &flows[i];

@@ -7,9 +7,9 @@
  * - stated rates of links and memories, and rates of cores in these.
  *
  * limits_new derives them in this order: the parts, and those on the path of each pair of places
- * (limits_parts.c); their capacities (limits_capacity.c); limits that runs show (limits_fit.c), and
- * how these bear on other kinds. They are constant then. Graph, values and runs outlive them. Rates
- * are in bytes per second.
+ * (limits_parts.c, limits_pairs.c); their capacities (limits_capacity.c); limits that runs show
+ * (limits_fit.c), and how these bear on other kinds. They are constant then. Graph, values and runs
+ * outlive them. Rates are in bytes per second.
  */
 #pragma once
 #include <stdbool.h>

@@ -76,7 +76,7 @@ static bool find(struct limits *limits, const struct sets *sets, const struct va
 struct limits *limits_new(const struct graph *graph, const struct sets *sets,
                           const struct values *values)
 {
-    struct limits *limits = limits_parts(graph, values, sets);
+    struct limits *limits = limits_pairs(graph, values, sets);
     if (limits == NULL || !find(limits, sets, values)) {
         limits_free(limits);
         return NULL;

@@ -4,8 +4,37 @@
 
 /* Makes the parts of a node, with stated capacities, and the pairs that use them. NULL when out of
  * memory. Pairs of a node with more than LIMITS_PLACES_MAX ends use nothing. */
-struct limits *limits_parts(const struct graph *graph, const struct values *values,
+struct limits *limits_pairs(const struct graph *graph, const struct values *values,
                             const struct sets *sets);
+
+/* The node while its parts and pairs are made. */
+struct limits_builder {
+    struct limits *limits;
+    const struct graph *graph;
+    const struct values *values;
+    const struct sets *sets;
+    struct link_paths *paths;
+    /* by place: the place whose part it uses; PLACE_NONE none */
+    place_id (*member)[LIMIT_PARTS];
+    uint16_t (*of_place)[LIMIT_PARTS][3]; /* limits of a place, by direction */
+    uint16_t (*of_link)[3];
+    size_t switch_count;
+    double *switched; /* by place and number of the switch: rate of a GPU's NVLinks to it */
+    place_id end[LIMITS_PLACES_MAX + 1]; /* by slot */
+    bool failed;
+};
+
+/* Adds the parts; sets failed when out of memory. */
+void limits_add_parts(struct limits_builder *b);
+
+/* The value with the highest rate of one package's cores in the other's memory, in the direction of
+ * a link without a stated rate; NULL none. */
+const struct value *limits_rate_of_cores(const struct limits_builder *b, const struct link *link,
+                                         bool back);
+
+/* The rate between two GPUs over all switches that both have links to, and how many these are. */
+double limits_rate_over_switches(const struct limits_builder *b, place_id from, place_id to,
+                                 size_t *ret_switches);
 
 /* Fills the highest rate of one transfer of each pair. */
 void limits_note_alone(struct limits *limits, const struct values *values, const struct sets *sets);

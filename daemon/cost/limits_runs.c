@@ -94,11 +94,6 @@ static const struct limits_pair *pair_of(const struct problem *p, size_t flow)
     return limits_pair(p->limits, p->flow[flow]->from, p->flow[flow]->to);
 }
 
-static bool is_gpu(const struct problem *p, place_id place)
-{
-    return graph_place(p->limits->graph, place)->kind == PLACE_GPU;
-}
-
 /* True when several users got no more in some run than one of them alone: they go through one
  * port. That a memory carries just as much would be chance. */
 static bool is_narrow(const struct problem *p, const unsigned char *users)
@@ -127,7 +122,7 @@ static bool is_candidate(const struct problem *p, const struct limit_role *role,
     size_t count = 0, peers = 0;
     for (size_t i = 0; i < p->fit.flow_count; i++) {
         count += users[i];
-        peers += users[i] && is_gpu(p, p->flow[i]->from) && is_gpu(p, p->flow[i]->to);
+        peers += users[i] && graph_are_gpus(graph, p->flow[i]->from, p->flow[i]->to);
     }
     switch (role->part) {
     case LIMIT_LINK: /* memories and ports stand for others */
@@ -171,9 +166,9 @@ static bool list_candidates(struct problem *p)
         unsigned char *users = p->users + i * flows;
         if (!is_candidate(p, role, users))
             continue;
-        bool is_one = role->part == LIMIT_GPU || role->part == LIMIT_HOST_LINK ||
-                      role->part == LIMIT_HIVE ||
-                      (role->part == LIMIT_LINK && !is_gpu(p, role->place));
+        bool is_one =
+            role->part == LIMIT_GPU || role->part == LIMIT_HOST_LINK || role->part == LIMIT_HIVE ||
+            (role->part == LIMIT_LINK && !graph_is(p->limits->graph, role->place, PLACE_GPU));
         p->fit.candidate[count] =
             (struct fit_candidate){.part = (uint16_t)i, .users = users, .is_one = is_one};
         for (int way = LIMIT_OUT; is_one && way <= LIMIT_IN; way++)

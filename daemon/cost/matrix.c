@@ -140,8 +140,7 @@ void matrix_why_not(const struct snapshot *snap, place_id from, place_id to,
     const struct graph *graph = snap->graph;
     uint32_t link = limits_pair(snap->derived.limits, from, to)->unstated;
     *text = '\0';
-    if (graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU &&
-        endpoints_vendors_differ(graph, from, to))
+    if (graph_are_gpus(graph, from, to) && endpoints_vendors_differ(graph, from, to))
         snprintf(text, MATRIX_WHY_SIZE,
                  ": no runtime copies between gpus of two vendors, only through memory of the host "
                  "(Route)");

@@ -22,7 +22,7 @@ struct matrix {
 
 static inline bool matrix_is_gpu(const struct matrix *matrix, place_id id)
 {
-    return graph_place(matrix->graph, id)->kind == PLACE_GPU;
+    return graph_is(matrix->graph, id, PLACE_GPU);
 }
 
 static inline size_t matrix_size(const struct matrix *matrix)

@@ -57,9 +57,8 @@ static const struct curve *similar_curve(const struct snapshot *snap,
                     (latency == NULL ||
                      fabs(curve->t0_queue_ns / latency->value - 1) <= POLICY_SIMILAR),
              shares =
-                 (curve->from == transfer->from &&
-                  graph_place(graph, transfer->from)->kind == PLACE_GPU) ||
-                 (curve->to == transfer->to && graph_place(graph, transfer->to)->kind == PLACE_GPU);
+                 (curve->from == transfer->from && graph_is(graph, transfer->from, PLACE_GPU)) ||
+                 (curve->to == transfer->to && graph_is(graph, transfer->to, PLACE_GPU));
         if ((!fits && isnan(curve->t0_queue_ns)) || strcmp(curve->axes, transfer->axes) != 0 ||
             !matrix_same_model(graph, curve->from, transfer->from) ||
             !matrix_same_model(graph, curve->to, transfer->to))

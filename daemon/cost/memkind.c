@@ -19,7 +19,7 @@ struct memkind_place memkind_place(const struct graph *graph, place_id memory, e
 {
     struct memkind_place place = {memory,     kind,       gpu,   PLACE_NONE,
                                   PLACE_NONE, PLACE_NONE, false, false};
-    if (graph_place(graph, memory)->kind == PLACE_GPU) {
+    if (graph_is(graph, memory, PLACE_GPU)) {
         place.owner = memory;
         place_id numa = graph_next(graph, PLACE_NUMA, 0);
         while (numa != PLACE_NONE && endpoints_gpu_of(graph, numa) != memory)

@@ -10,8 +10,8 @@
 struct transfer transfer_none(const struct graph *graph, place_id from, place_id to,
                               enum mechanism by)
 {
-    bool from_gpu = graph_place(graph, from)->kind == PLACE_GPU,
-         peer = from_gpu && graph_place(graph, to)->kind == PLACE_GPU;
+    bool from_gpu = graph_is(graph, from, PLACE_GPU),
+         peer = from_gpu && graph_is(graph, to, PLACE_GPU);
     unsigned engine = peer ? TRANSFER_PEER_ENGINE : TRANSFER_HOST_ENGINE,
              kernel = peer ? TRANSFER_PEER_KERNEL : TRANSFER_HOST_KERNEL;
     return (struct transfer){.from = from,

@@ -155,6 +155,17 @@ static inline const struct place *graph_place(const struct graph *graph, place_i
     return &graph->places[id];
 }
 
+/* False for PLACE_NONE. */
+static inline bool graph_is(const struct graph *graph, place_id id, enum place_kind kind)
+{
+    return id != PLACE_NONE && graph->places[id].kind == kind;
+}
+
+static inline bool graph_are_gpus(const struct graph *graph, place_id a, place_id b)
+{
+    return graph_is(graph, a, PLACE_GPU) && graph_is(graph, b, PLACE_GPU);
+}
+
 /* Returns the next place of a kind at or after start in the array, or PLACE_NONE. Iteration: for
  * (place_id p = graph_next(g, PLACE_GPU, 0); p != PLACE_NONE; p = graph_next(g, PLACE_GPU, p +
  * 1)) */

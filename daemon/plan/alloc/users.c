@@ -74,8 +74,7 @@ static enum berth_code user_init(const struct alloc_work *work, const struct all
     user->read_bytes = (double)access->reads_bytes;
     user->write_bytes = (double)access->writes_bytes;
     user->random = access->random;
-    bool is_gpu =
-        access->by != PLACE_NONE && graph_place(work->snap->graph, access->by)->kind == PLACE_GPU;
+    bool is_gpu = graph_is(work->snap->graph, access->by, PLACE_GPU);
     return is_gpu ? gpu_init(work, access, user, err) : cores_init(work, access, user, err);
 }
 

@@ -67,8 +67,7 @@ void plan_bind_distances(const struct snapshot *snap, const place_id *gpu, size_
     const struct graph *graph = snap->graph;
     double widest = 1;
     for (size_t i = 0; i < graph->link_count; i++)
-        if (graph_place(graph, graph->links[i].from)->kind == PLACE_GPU &&
-            graph_place(graph, graph->links[i].to)->kind == PLACE_GPU)
+        if (graph_are_gpus(graph, graph->links[i].from, graph->links[i].to))
             widest = fmax(widest, width_of(&graph->links[i]));
     for (size_t a = 0; a < count; a++)
         for (size_t b = 0; b < count; b++) {

@@ -171,8 +171,7 @@ static void warn_of_cause(const struct explained *explained, place_id from, plac
     const struct graph *graph = explained->graph;
     struct reasons *warnings = &explained->answer->warnings;
     uint32_t link = limits_pair(explained->price->snap->derived.limits, from, to)->unstated;
-    if (graph_place(graph, from)->kind == PLACE_GPU && graph_place(graph, to)->kind == PLACE_GPU &&
-        endpoints_vendors_differ(graph, from, to))
+    if (graph_are_gpus(graph, from, to) && endpoints_vendors_differ(graph, from, to))
         reasons_add(warnings, REASON_TRANSFERS_VENDORS,
                     SUBJECTS(name_of(explained, from), name_of(explained, to)), NO_NUMBERS);
     else if (link != LIMITS_NO_LINK)

@@ -27,13 +27,9 @@ __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, con
     writer->used += length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
 }
 
-static bool is_gpu(const struct graph *graph, place_id id)
-{
-    return graph_place(graph, id)->kind == PLACE_GPU;
-}
 static bool is_between_gpus(const struct graph *graph, const struct transfer *hop)
 {
-    return is_gpu(graph, hop->from) && is_gpu(graph, hop->to);
+    return graph_are_gpus(graph, hop->from, hop->to);
 }
 
 /* " peer-copy 512x132u12" among the shapes of that model; false when there is none. */
@@ -146,8 +142,8 @@ static void put_between_vendors(struct writer *writer, const struct route_option
 {
     const struct route_part *part = &option->part[0];
     const struct transfer *first = &part->hop[0], *last = &part->hop[part->hop_count - 1];
-    if (part->hop_count < 2 || !is_gpu(writer->graph, first->from) ||
-        !is_gpu(writer->graph, last->to) ||
+    if (part->hop_count < 2 || !graph_is(writer->graph, first->from, PLACE_GPU) ||
+        !graph_is(writer->graph, last->to, PLACE_GPU) ||
         !endpoints_vendors_differ(writer->graph, first->from, last->to))
         return;
     put(writer,

@@ -172,7 +172,7 @@ static void tell_driver_path(const struct route_work *work)
     for (size_t i = 0; is_known && i + 1 < path.step_count; i++) {
         const struct link *link = &work->graph->links[path.step[i].link];
         place_id at = path.step[i].back ? link->from : link->to;
-        if (graph_place(work->graph, at)->kind == PLACE_GPU)
+        if (graph_is(work->graph, at, PLACE_GPU))
             name[count++] = name_of(work, at);
     }
     link_paths_free(paths);

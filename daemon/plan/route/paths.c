@@ -95,8 +95,7 @@ static void add_through(const struct route_work *work, enum mechanism by, struct
 static void add_direct(struct route_work *work, int last, struct list *list)
 {
     place_id from = work->request.from, to = work->request.to;
-    bool are_gpus = graph_place(work->graph, from)->kind == PLACE_GPU &&
-                    graph_place(work->graph, to)->kind == PLACE_GPU;
+    bool are_gpus = graph_are_gpus(work->graph, from, to);
     for (int by = MECHANISM_COPY_ENGINE; by <= last; by++)
         add_path(work, PATH_DIRECT, (enum mechanism)by, NULL, 0, list);
     bool is_known = list->count > 0,
