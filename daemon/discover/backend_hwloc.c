@@ -299,10 +299,11 @@ static uint64_t address_of(const struct hwloc_pcidev_attr_s *pci)
            (pci->func & 7);
 }
 
-/* hwloc's unit is GB/s */
+/* hwloc's unit is GB/s; a node folder may state anything. */
 static double speed_of(const struct hwloc_pcidev_attr_s *pci)
 {
-    return pci->linkspeed > 0 ? (double)pci->linkspeed * 1e9 : (double)NAN;
+    return pci->linkspeed > 0 && isfinite(pci->linkspeed) ? (double)pci->linkspeed * 1e9
+                                                          : (double)NAN;
 }
 
 static bool is_port(const struct hwloc_obj *obj)

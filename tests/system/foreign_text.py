@@ -1,6 +1,7 @@
 """Text from outside that is no UTF-8, at each door where it comes in: nobody is refused an answer for that. Prints TAP."""
 import contextlib
 import pathlib
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -81,6 +82,22 @@ def a_node_folder():
             answers_all(daemon)
 
 
+def speeds_that_no_link_has():
+    """hwloc's XML states speeds; one beyond every number is unknown."""
+    for speed in ("1e300", "inf", "nan", "-5", "0"):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "node"
+            shutil.copytree(NODES / "h200x2", copy)
+            text = (copy / "topology.xml").read_text()
+            changed = re.sub(r'pci_link_speed="[^"]*"', f'pci_link_speed="{speed}"', text)
+            assert changed != text
+            (copy / "topology.xml").write_text(changed)
+            with Daemon("--node", copy) as daemon:
+                answers_all(daemon)
+                told = findings(daemon)
+                assert "below-nominal" not in told, (speed, told)
+
+
 def the_command_line():
     """Arguments and files that are named in an error."""
     for arguments in ([b"--config", b"/nonexistent\xff\x80"], [b"--node", b"/nonexistent\xff"]):
@@ -89,7 +106,7 @@ def the_command_line():
         assert done.returncode not in (0, 75) and len(done.stderr.decode().splitlines()) == 1, done
 
 
-TESTS = [the_database, a_probe, numbers_that_are_none, a_node_folder, the_command_line]
+TESTS = [the_database, a_probe, numbers_that_are_none, a_node_folder, speeds_that_no_link_has, the_command_line]
 
 if __name__ == "__main__":
     sys.exit(run_tests(TESTS) > 0)

@@ -8,7 +8,9 @@ import collections
 import os
 import pathlib
 import random
+import shutil
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import NODES  # noqa: E402
@@ -214,5 +216,25 @@ def what_did_not_hold_once():
         assert lead(6, 0, 1 << 30, range(8)) <= lead(6, 0, 1 << 30, range(8), overlap=True)
 
 
+def without_both_directions(folder):
+    """The node h200x2 without any number of both directions between its gpus."""
+    shutil.copytree(NODES / "h200x2", folder)
+    lines = (folder / "measurements.jsonl").read_text().splitlines(keepends=True)
+    (folder / "measurements.jsonl").write_text("".join(
+        line for line in lines if not ('"metric":"gpu_gpu' in line and ('"direction":"both' in line or '"record":"set"' in line))))
+    return folder
+
+
+def no_lower_bound_leads_a_measured_route():
+    """A detour with an unknown slowdown is twice as fast by its lower bound alone."""
+    with tempfile.TemporaryDirectory() as folder, Node(without_both_directions(pathlib.Path(folder) / "node")) as node:
+        for size in (64 << 20, 256 << 20, 1 << 30):
+            request = {"from": "gpu0", "to": "numa0", "bytes": size, "both_directions": True, "allowed": {}}
+            first, second = node.ask("Route", request)[1]["options"][:2]
+            assert not is_at_least(first) and first["predicted"]["source"] == "measured" and first["segments"][0]["via"] == [], first
+            assert is_at_least(second) and not second["may_lead"], second
+            assert is_at_least(node.ask("Route", {**request, "allow_unmeasured": True})[1]["options"][0])
+
+
 if __name__ == "__main__":
-    sys.exit(run_tests([what_did_not_hold_once, what_a_way_takes_follows_its_bytes, what_holds_for_every_answer]) > 0)
+    sys.exit(run_tests([what_did_not_hold_once, no_lower_bound_leads_a_measured_route, what_a_way_takes_follows_its_bytes, what_holds_for_every_answer]) > 0)

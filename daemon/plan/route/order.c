@@ -43,13 +43,26 @@ static bool is_doubtful_kernel(const struct route_option *option)
             option->is_shared_stated || !option->knows_both);
 }
 
+/* True when nothing says what an engine gets of both directions of a hop at once: the time is a
+ * lower bound. */
+static bool has_unknown_slowdown(const struct route_option *option)
+{
+    for (size_t p = 0; p < option->part_count; p++)
+        for (size_t i = 0; i < option->part[p].hop_count; i++)
+            if (option->part[p].hop[i].by == MECHANISM_COPY_ENGINE &&
+                option->part[p].hop[i].slowdown_source >= SOURCE_NOMINAL)
+                return true;
+    return false;
+}
+
 bool order_has_evidence(const struct route_work *work, const struct route_option *reference,
                         const struct route_option *option)
 {
     if (work->request.allow_unmeasured)
         return true;
     if (!route_is_direct(option))
-        return option->source == SOURCE_MEASURED && option->is_together;
+        return option->source == SOURCE_MEASURED && option->is_together &&
+               !has_unknown_slowdown(option);
     return reference == NULL || option->source <= reference->source ||
            option->source == SOURCE_REVERSE_DIRECTION;
 }
