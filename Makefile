@@ -602,9 +602,11 @@ clean: ## remove build/
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
-	@echo "  variables: PREFIX= DESTDIR= SAN=address,undefined|thread CC=clang NVCC= HIPCC=" \
-	    "WERROR=1 BUILD= V=1"
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1 \2/p' Makefile | \
+	    while read -r make name about; do printf '  %-19s %s\n' "$$make $$name" "$$about"; done | \
+	    fold -s -w 80 | sed 's/^[^ ]/                      &/; s/ *$$//'
+	@echo "  variables: PREFIX= DESTDIR= SAN=address,undefined|thread CC=clang"
+	@echo "             NVCC= HIPCC= WERROR=1 BUILD= V=1"
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:

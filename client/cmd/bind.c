@@ -193,12 +193,15 @@ const struct cmd_command cmd_bind = {
     .options = cmd_bind_options,
     .option_count = CMD_BIND_OPTIONS,
     .run = run,
-    .notes = {"Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of 1000).",
-              "eval \"$(berth bind -n 4 --format env --task 0)\" sets the variables of task 0; "
-              "UCX_NET_DEVICES and NCCL_IB_HCA, which choose nics, only where nothing else has set "
-              "them. "
-              "export $(berth bind -n 8 --format cray_mpich) is for all ranks of a job with Cray "
-              "MPICH on Slingshot.",
-              "berth bind -n 2 --ranks 4-5 --world 8 --pattern ring --bytes 64M is for two of "
-              "eight ranks; what goes to the others leaves through a nic."},
+    .notes =
+        {"berth bind -n 16 --tasks-per-gpu 2 --pattern ring --bytes 64M --host-bytes 1G is for "
+         "16 tasks on 8 gpus. Sizes take K M G T (powers of 1024) and KB MB GB TB (powers of "
+         "1000).",
+         "eval \"$(berth bind -n 4 --format env --task 0)\" sets the variables of task 0; "
+         "UCX_NET_DEVICES and NCCL_IB_HCA, which choose nics, only where nothing else has set "
+         "them. "
+         "export $(berth bind -n 8 --format cray_mpich) is for all ranks of a job with Cray "
+         "MPICH on Slingshot.",
+         "berth bind -n 2 --ranks 4-5 --world 8 --pattern ring --bytes 64M is for two of "
+         "eight ranks; what goes to the others leaves through a nic."},
 };

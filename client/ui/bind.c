@@ -145,7 +145,9 @@ static void write_proof(struct ui *ui, const json_t *reply)
             ui_put(ui, " by more than %.1f %%, which these numbers are not known to", 100 * behind);
         ui_put(ui, ".\n");
     } else if (json_is_number(gap)) {
-        ui_put(ui, "Not proven to be the best; at most %.1f %% from it.\n", 100 * behind);
+        char least[UI_NUMBER];
+        ui_put(ui, "Not proven to be the best; no assignment takes less than %s.\n",
+               ui_value(ui, least, time_of(predicted) / (1 + behind), "ns"));
     } else {
         ui_put(ui, "Not proven to be the best; no bound is known.\n");
     }

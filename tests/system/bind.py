@@ -365,7 +365,7 @@ def what_is_wrong_with_a_request_is_named():
         ({"tasks": 1, "allowed": {"gpus": ["numa0"]}}, "NoSuchPlace", "numa0 is no gpu; there are gpu0 to gpu7"), ({"tasks": 1, "allowed": {"gpus": [""]}}, "NoSuchPlace", "berth topo"),
         ({"tasks": 1, "allowed": {"gpus": ["0000:00:00.0"]}}, "NoSuchPlace", "berth topo"),
         ({"tasks": 1, "allowed": {"cpus": ""}}, "NothingAllowed", "cpu"), ({"tasks": 1, "allowed": {"cpus": "4000"}}, "NothingAllowed", '"4000"; there are 0-127'),
-        ({"tasks": 1, "allowed": {"memory": []}}, "NothingAllowed", "memory"), ({"tasks": 2, "allowed": {"cpus": "0"}}, "NotEnough", "1 are allowed"),
+        ({"tasks": 1, "allowed": {"memory": []}}, "NothingAllowed", "memory"), ({"tasks": 2, "allowed": {"cpus": "0"}}, "NotEnough", "2 tasks with 1 core each need 2; allowed: 1"),
         ({"tasks": 2, "cores_per_task": 100}, "NotEnough", "64"), ({"tasks": 1, "threads_per_core": 3}, "NotEnough", "widest has 2"),
         ({"tasks": 2, "flows": [{"from": 0, "to": 2, "bytes": 1}]}, "InvalidParameter", "rank 0 to rank 2; there are ranks 0 to 1"),
         ({"tasks": 2, "flows": [{"from": -1, "to": 0, "bytes": 1}]}, "InvalidParameter", "rank -1"), ({"tasks": 2, "flows": [{"from": 0, "to": 1, "bytes": -1}]}, "InvalidParameter", "-1 bytes"),

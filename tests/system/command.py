@@ -105,6 +105,14 @@ def choices_are_those_of_the_schema():
     assert kinds[0] == 0 and "system" in kinds[1] and "pinned" not in kinds[1], kinds
 
 
+def an_unproven_plan_names_the_bound():
+    words = ("--node", NODE, "bind", "-n", "16", "--tasks-per-gpu", "2", "--pattern", "ring", "--bytes", "64M", "--host-bytes", "1G")
+    reply = json.loads(berth("--json", *words)[1])
+    assert not reply["proven_optimal"] and reply["gap"] > 1, reply
+    bound = re.search(r"\nNot proven to be the best; no assignment takes less than ([0-9.]+) ms\.\n", berth(*words)[1])
+    assert abs(float(bound[1]) * 1e6 * (1 + reply["gap"]) / reply["predicted"]["time_ns"] - 1) < 0.01, (bound[1], reply["gap"])
+
+
 def no_daemon_is_69_and_says_what_to_do():
     status, _, err = berth("topo", socket_path="/nonexistent/s")
     assert (status, err) == (69, "berth: no daemon at /nonexistent/s (start berthd, or set BERTH_SOCKET or --socket)\n"), err
@@ -495,7 +503,7 @@ def gpus_that_cannot_be_opened_are_told_by_their_file():
         assert "is not there" not in berth("--json", "bind", "-n", "2", socket_path=daemon.socket)[1]
 
 
-TESTS = [
+TESTS = [an_unproven_plan_names_the_bound, 
     help_comes_from_the_table, wrong_usage_is_64_and_one_line, choices_are_those_of_the_schema, no_daemon_is_69_and_says_what_to_do, a_recorded_node_is_drawn_and_planned_for,
     no_rate_and_no_interval_that_nobody_measured, a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, an_empty_node_is_not_this_machine,
     bind_says_what_can_be_checked, closed_standard_descriptors_lose_no_error, errors_of_the_daemon_have_their_statuses,

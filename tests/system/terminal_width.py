@@ -71,6 +71,11 @@ def answers_fit():
     assert fits(*route).count("worth measuring: ") == 1 < fits(*route, "--why").count("worth measuring: ")
 
 
+def help_of_make_fits():
+    done = subprocess.run(["make", "-s", "help"], cwd=NODES.parent.parent, capture_output=True, text=True, check=True)
+    assert "  make check-all " in done.stdout and not [line for line in done.stdout.splitlines() if len(line) > WIDTH], done.stdout
+
+
 def findings_fit():
     """Under the verdict, which is one line for scripts."""
     def slow(record):
@@ -121,4 +126,4 @@ def a_screen_has_the_whole_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, answers_fit, findings_fit, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, help_of_make_fits, answers_fit, findings_fit, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)

@@ -265,12 +265,13 @@ static enum berth_code fill(struct work *work, struct berth_err *err)
     if (code != BERTH_OK)
         return code;
     int64_t cores = (int64_t)work->cores.count, tasks = request->tasks,
-            each = request->cores_per_task > 0 ? request->cores_per_task : 1;
+            each = request->cores_per_task > 0 ? request->cores_per_task : 1,
+            needed = each > INT64_MAX / tasks ? INT64_MAX : each * tasks;
     if (each > cores / tasks)
-        return err_not_enough(err, "cores", each > INT64_MAX / tasks ? INT64_MAX : each * tasks,
-                              cores,
-                              "%" PRId64 " task%s of %" PRId64 " core%s: %" PRId64 " are allowed",
-                              tasks, tasks == 1 ? "" : "s", each, each == 1 ? "" : "s", cores);
+        return err_not_enough(
+            err, "cores", needed, cores,
+            "%" PRId64 " task%s with %" PRId64 " core%s each need %" PRId64 "; allowed: %" PRId64,
+            tasks, tasks == 1 ? "" : "s", each, each == 1 ? "" : "s", needed, cores);
     if (!request->allowed->given)
         reasons_add(&answer->warnings, REASON_ALLOWED_UNSTATED, NO_SUBJECTS, NO_NUMBERS);
     answer->task_count = (size_t)request->tasks;
