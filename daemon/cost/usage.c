@@ -216,7 +216,8 @@ static bool find_limits(struct usage *usage, uint16_t *ret_pair)
     usage->limit = calloc(most + 1, sizeof *usage->limit);
     if (usage->limit == NULL)
         return false;
-    memcpy(usage->limit, limits->item, limits->count * sizeof *usage->limit);
+    if (limits->count > 0) /* item is NULL where there are none */
+        memcpy(usage->limit, limits->item, limits->count * sizeof *usage->limit);
     usage->limit_count = limits->count;
     for (size_t i = 0; i < usage->user_count; i++)
         ret_pair[i] = SIM_NO_LIMIT;

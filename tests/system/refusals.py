@@ -246,8 +246,20 @@ def a_node_whose_cores_are_not_known():
             node.refuses("Allocate", {"bytes": MIB, "accesses": [{"by": "core0", "reads_bytes": 1, "writes_bytes": 0}]}, "NoSuchPlace", "this node has no core, and so no place core0", span(node.has("gpu")))
 
 
+def a_node_without_any_link():
+    """Sanitized builds check that nothing is copied from nowhere at the start."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(NODES / "mi250x/kfd", folder + "/kfd")
+        for path in [path for path in pathlib.Path(folder).rglob("properties") if "_links" in str(path)]:
+            path.unlink()
+        (pathlib.Path(folder) / "node.json").write_text(json.dumps({"name": "bare", "origin": "reconstructed", "kfd": "kfd"}))
+        with Refusing(folder) as node:
+            assert node.told["links"] == [], node.told["links"]
+            node.refuses("Bind", {"tasks": 2}, "Unavailable", "the cores of this node are not known")
+
+
 if __name__ == "__main__":
     os.environ.pop("BERTH_SOCKET", None)
     sys.exit(1 if run_tests([flows_to_ranks_that_do_not_exist, more_transfers_meanwhile_than_are_weighed, more_gpus_than_there_are, empty_allowed_sets, absurd_sizes, places_that_are_not_there, words_that_are_none_of_several, gpus_that_are_lost, memory_of_a_gpu_that_is_not_allowed, accesses_by_a_gpu_that_is_not_allowed,
                              one_of_several_is_named, keys_that_do_not_fit_on_a_line,
-                             a_node_whose_cores_are_not_known]) else 0)
+                             a_node_whose_cores_are_not_known, a_node_without_any_link]) else 0)
