@@ -137,6 +137,9 @@ static int run(struct cmd *cmd)
     }
     if (cmd_wants_json(cmd) && cmd_has(cmd, &options[OUTPUT]))
         return cmd_usage(cmd, "--json prints the reply, and --output is for the text in it");
+    const char *path = cmd_value(cmd, &options[OUTPUT]);
+    if (path != NULL && strcmp(path, "-") != 0 && cmd_is_picture(path))
+        return cmd_usage(cmd, "a format is text; berth topo -o %.60s draws a picture", path);
     bool is_rankfile = strcmp(format, "rankfile") == 0;
     for (size_t i = TASKS; !is_rankfile && i < OPTIONS; i++)
         if (cmd_has(cmd, &options[i]))

@@ -5,6 +5,12 @@
 
 #define LONGEST_NAME 32
 
+/* True for a word that goes on behind a name: topology for topo. */
+static bool is_longer(const char *word, const char *name)
+{
+    return strlen(name) >= 4 && strncmp(word, name, strlen(name)) == 0;
+}
+
 /* Insertions, deletions, changes, and exchanges of neighbours: the optimal string alignment
  * distance. LONGEST_NAME when either text is longer. */
 static size_t distance(const char *a, const char *b)
@@ -33,9 +39,9 @@ const char *cmd_nearest(const char *word, const char *const *names, size_t count
     const char *nearest = NULL;
     size_t least = strlen(word) <= 3 ? 2 : 3; /* this many errors make another word */
     for (size_t i = 0; i < count; i++) {
-        size_t slips = strlen(word) >= 2 && strncmp(names[i], word, strlen(word)) == 0
-                           ? 0
-                           : distance(word, names[i]);
+        size_t slips = strlen(word) >= 2 && strncmp(names[i], word, strlen(word)) == 0 ? 0
+                       : is_longer(word, names[i])                                     ? 1
+                                                   : distance(word, names[i]);
         bool is_as_long = nearest != NULL && slips == least && slips > 0 &&
                           strlen(names[i]) == strlen(word) && strlen(nearest) != strlen(word);
         if (slips < least || is_as_long) {

@@ -57,7 +57,7 @@ def help_comes_from_the_table():
 
 def wrong_usage_is_64_and_one_line():
     for arguments, words in [
-        ([], "no command given"), (["tpoo"], "topo?"), (["topo", "--sokcet", "x"], "--socket?"), (["topo", "-x"], "no option -x"),
+        ([], "no command given"), (["topology"], "did you mean topo?"), (["export", "dot", "-o", "x.svg", "--node", NODE], "topo -o x.svg draws"), (["tpoo"], "topo?"), (["topo", "--sokcet", "x"], "--socket?"), (["topo", "-x"], "no option -x"),
         (["topo", "extra"], "does not take extra; usage: berth topo [options] ("), (["--socket"], "needs a value"), (["topo", "--json=1"], "takes no value"),
         (["bind"], "-n TASKS"), (["bind", "-n", "0"], "from 1"), (["bind", "-n", "2", "--format", "slrm"], "rankfile, numactl, omp_places, cray_mpich; not \"slrm\""), (["alloc"], "how much"),
         (["alloc", "4X"], "4X"), (["alloc", "1G", "--by", "gpu0"], "PLACE:reads"), (["alloc", "1G", "--by", "gpu0:reads=0"], "neither reads nor writes"), (["alloc", "1G", "--by", "gpu0:raeds=1"], "raeds=1"),
