@@ -11,12 +11,15 @@ static bool has_room(struct evidence *evidence)
     if (evidence->count < evidence->room)
         return true;
     const struct value **item = realloc(evidence->item, room * sizeof *item);
-    evidence->item = item != NULL ? item : evidence->item;
-    const struct set **set = item != NULL ? realloc(evidence->set, room * sizeof *set) : NULL;
-    evidence->set = set != NULL ? set : evidence->set;
-    evidence->room = set != NULL ? room : evidence->room;
-    evidence->no_memory |= set == NULL;
-    return set != NULL;
+    if (item != NULL)
+        evidence->item = item;
+    const struct set **set = realloc(evidence->set, room * sizeof *set);
+    if (set != NULL)
+        evidence->set = set;
+    evidence->no_memory |= item == NULL || set == NULL;
+    if (item != NULL && set != NULL)
+        evidence->room = room;
+    return item != NULL && set != NULL;
 }
 
 static void add_fact(struct evidence *evidence, size_t start, const struct value *value,

@@ -65,7 +65,9 @@ struct flow iteration_queued(const struct user *user, const struct transfer *tra
 
 struct flow iteration_flow(const struct user *user, double bytes)
 {
-    struct flow flow = iteration_queued(user, user != NULL ? &user->alone : NULL, bytes);
+    if (user == NULL)
+        return (struct flow){.bytes = bytes};
+    struct flow flow = iteration_queued(user, &user->alone, bytes);
     flow.is_queued = false;
     if (flow.user != NULL)
         flow.start_ns = fmax(transfer_called_ns(&user->alone, bytes) - flow.bytes_ns, 0);

@@ -157,10 +157,11 @@ static struct rate links(const struct matrix *matrix, const struct transfer *tra
 
 static struct rate engine(const struct matrix *matrix, const struct transfer *transfer)
 {
+    struct rate rate = unknown;
     (void)matrix;
-    return transfer->engine != NULL && !isinf(transfer->engine->bytes_per_s)
-               ? (struct rate){.bytes_per_s = transfer->engine->bytes_per_s}
-               : unknown;
+    if (transfer->engine != NULL && !isinf(transfer->engine->bytes_per_s))
+        rate.bytes_per_s = transfer->engine->bytes_per_s;
+    return rate;
 }
 
 static const struct value **most_at(const struct matrix *matrix, place_id memory, enum end end,
@@ -260,7 +261,7 @@ static void take(const struct matrix *matrix, const struct rule *rule, const str
     transfer->why = rule->why;
     transfer->bytes_per_s = rate->bytes_per_s;
     transfer->value = rate->value != NULL ? rate->value : ret_stated;
-    if (rule->basis == BASIS_LINKS && rate->value == NULL)
+    if (rule->basis == BASIS_LINKS && transfer->value == ret_stated)
         transfer->stated = links_of(matrix, transfer)->bytes_per_s;
     *ret_stated =
         (struct value){.metric = transfer_metric(transfer),
@@ -270,7 +271,7 @@ static void take(const struct matrix *matrix, const struct rule *rule, const str
                        .value = rule->basis == BASIS_LINKS ? transfer->stated : rate->bytes_per_s,
                        .low = NAN,
                        .high = NAN};
-    if (rule->basis != BASIS_OWN || rate->value == NULL)
+    if (rule->basis != BASIS_OWN)
         return;
     const struct agreement *agreement =
         agreement_of(matrix->limits->agree, transfer_kind_of(rate->value->metric));

@@ -193,9 +193,11 @@ static void tell_faster(const struct route_work *work)
             option->source == SOURCE_MEASURED && option->is_together && option->knows_size;
         least_ns[!is_evident] = fmin(least_ns[!is_evident], option->predicted.time_ns);
     }
-    for (int k = 0; k < 2; k++)
-        if (least_ns[k] < answer->option[0].predicted.time_ns)
-            reasons_add(&work->answer->reasons, code[k], NO_SUBJECTS, NUMBERS(least_ns[k]));
+    for (int k = 0; k < 2; k++) {
+        double time_ns = least_ns[k];
+        if (time_ns < answer->option[0].predicted.time_ns)
+            reasons_add(&work->answer->reasons, code[k], NO_SUBJECTS, NUMBERS(time_ns));
+    }
 }
 
 enum berth_code explain_answer(struct route_work *work, struct berth_err *err)

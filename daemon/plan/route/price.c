@@ -178,7 +178,7 @@ static void add_flows(struct price *price, size_t p, double begin_ns, double byt
     const struct route_part *part = price->pipe[p].part;
     double piece = pieces->chunk > 0 ? pieces->chunk : bytes;
     for (size_t i = 0; i < part->hop_count; i++)
-        for (int is_back = 0; is_back <= price->work->request.both; is_back++) {
+        for (int is_back = 0; is_back < (price->work->request.both ? 2 : 1); is_back++) {
             struct flow *flow = &price->flow[price->flows++];
             *flow = flow_of(price->work, is_back ? &price->back[p][i] : &part->hop[i], piece);
             flow->bytes = bytes;

@@ -139,14 +139,13 @@ enum berth_code plan_route(const struct snapshot *snap, const struct route_reque
                            struct route_answer *ret, struct berth_err *err)
 {
     struct route_answer answer = {.b80_bytes = NAN};
-    struct route_work work;
-    work.snap = snap; /* the concurrent transfers need not be anything yet */
-    work.graph = snap->graph;
-    work.matrix = snap->derived.matrix;
-    work.request = *request;
-    work.bytes = (double)request->bytes;
-    work.answer = &answer;
-    work.iteration = iteration_new(snap->derived.usage, PRICE_FLOWS_MAX);
+    struct route_work work = {.snap = snap,
+                              .graph = snap->graph,
+                              .matrix = snap->derived.matrix,
+                              .request = *request,
+                              .bytes = (double)request->bytes,
+                              .iteration = iteration_new(snap->derived.usage, PRICE_FLOWS_MAX),
+                              .answer = &answer};
     if (work.iteration == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for transfers");
     resolve(&work);
