@@ -349,6 +349,13 @@ def where_nothing_moves_a_reason_says_why():
         assert coded(answer, "cores-away") and not coded(answer, "cores-nearest", "reasons"), texts(answer, "reasons")
 
 
+def copies_within_gpus_have_a_lower_bound_alone():
+    """What tasks on one GPU send each other has no price here: at least 0 is no measured 0."""
+    with Asked("h200x4") as node:
+        answer = node.bind(tasks=8, tasks_per_gpu=2, pattern="pairs", bytes=1 << 28)
+    assert answer["predicted"]["source"] == "lower_bound" and answer["predicted"]["high_ns"] is None, answer["predicted"]
+
+
 def what_is_wrong_with_a_request_is_named():
     huge, pattern = 1 << 62, {"pattern": "ring", "bytes": 1}
     cases = [
@@ -495,5 +502,5 @@ if __name__ == "__main__":
     run_tests([tasks_that_exchange_bytes_share_an_l3, best_is_never_worse_than_one_way_of_copying, the_environment_has_the_runtime_copy_as_was_priced, what_few_bytes_take_adds_up_from_what_is_said, what_was_not_measured_of_the_launchers_order_is_said, a_lower_bound_does_not_go_before_a_whole_price, every_number_of_a_sentence_follows_from_the_price,
                an_answer_is_short_and_says_the_same_once, gpus_are_named_where_that_is_surely_right,
                a_device_that_is_cut_gives_place_to_its_slices, cores_away_from_their_gpu_are_told, every_task_gets_its_share_of_what_is_near, what_is_not_known_is_said,
-               engines_of_one_gpu_over_separate_links_were_not_measured_together, a_guess_at_the_drivers_way_is_told, where_nothing_moves_a_reason_says_why, what_is_wrong_with_a_request_is_named,
+               engines_of_one_gpu_over_separate_links_were_not_measured_together, a_guess_at_the_drivers_way_is_told, where_nothing_moves_a_reason_says_why, copies_within_gpus_have_a_lower_bound_alone, what_is_wrong_with_a_request_is_named,
                tasks_that_may_use_no_gpu_are_told_so, tasks_without_gpus_have_a_price_where_what_they_stream_is_known, numbers_beyond_64_bits_are_answered, the_launchers_order_stands_where_it_takes_less_as_copies_go])

@@ -366,6 +366,8 @@ void plan_bind_price_of(struct bind_price *price, struct bind_choice *choice)
     for (size_t t = 0; t < request->tasks; t++)
         choice->is_nearest &= !plan_bind_price_has(price, END_TO_HOST) ||
                               choice->memory[t] == request->memory[choice->slot[t * request->each]];
+    if (loaded.moving == 0) /* all of it within GPUs, which nothing here prices */
+        choice->time.source = SOURCE_LOWER_BOUND;
     doubt(price, choice);
     if (loaded.moving == 0 && loaded.unpriced > 0) { /* the time of nothing is none */
         choice->time = estimate_of(NAN, NAN, NAN);
