@@ -8,8 +8,9 @@
 
 #include "ui/answer.h"
 
-#define BAR  24 /* columns */
-#define LINE 64 /* most columns of the line over all points */
+#define BAR    24 /* most columns of a bar */
+#define BESIDE 73 /* columns beside it: time, value, interval, verdict */
+#define LINE   64 /* most columns of the line over all points */
 
 /* Baseline from the reply of GetBaseline; numbers are NAN without one. */
 struct expected {
@@ -46,16 +47,17 @@ static void put_expected(struct ui *ui, const json_t *reply, const struct expect
         return;
     }
     long long values = (long long)integer_of(baseline, "values");
-    ui_put(ui, "expected %s: %s of %lld value%s since %s; ",
-           ui_value(ui, number, expected->median, expected->unit),
-           json_is_true(json_object_get(baseline, "accepted")) ? "accepted, the median"
-                                                               : "the median",
-           values, values == 1 ? "" : "s", ui_when(when, expected->begun_s));
-    if (isnan(expected->worse_beyond))
-        ui_put(ui, "too few to compare with\n");
-    else
-        ui_put(ui, "%s than %s is a finding\n", expected->is_higher_better ? "less" : "more",
-               ui_value(ui, limit, expected->worse_beyond, expected->unit));
+    ui_line(
+        ui, 2, "expected %s: %s of %lld value%s since %s; %s%s%s",
+        ui_value(ui, number, expected->median, expected->unit),
+        json_is_true(json_object_get(baseline, "accepted")) ? "accepted, the median" : "the median",
+        values, values == 1 ? "" : "s", ui_when(when, expected->begun_s),
+        isnan(expected->worse_beyond) ? "too few to compare with"
+        : expected->is_higher_better  ? "less than "
+                                      : "more than ",
+        isnan(expected->worse_beyond) ? ""
+                                      : ui_value(ui, limit, expected->worse_beyond, expected->unit),
+        isnan(expected->worse_beyond) ? "" : " is a finding");
 }
 
 /* Compares like the daemon: the value, with the favourable end of its interval for worse and the
@@ -102,7 +104,9 @@ static void put_bar(struct ui *ui, double share)
 {
     static const char *const parts[] = {"",       "\u258f", "\u258e", "\u258d",
                                         "\u258c", "\u258b", "\u258a", "\u2589"};
-    int eighths = (int)lround(share * BAR * 8),
+    int most = ui->width - BESIDE < BAR ? ui->width - BESIDE : BAR;
+    most = most < 0 ? 0 : most;
+    int eighths = (int)lround(share * most * 8),
         columns = ui->utf8 ? eighths / 8 : (eighths + 4) / 8;
     for (int i = 0; i < columns; i++)
         ui_put(ui, ui->utf8 ? "\u2588" : "#");
@@ -110,7 +114,7 @@ static void put_bar(struct ui *ui, double share)
         ui_put(ui, "%s", parts[eighths % 8]);
         columns++;
     }
-    ui_pad(ui, BAR - columns);
+    ui_pad(ui, most - columns);
 }
 
 /* Prints all points in one line; a column of several points shows the worst. The scale reaches from
@@ -195,8 +199,8 @@ static void put_point(struct ui *ui, const struct expected *expected, const json
     int verdict = out_of_line(expected, point);
     long long of = (long long)integer_of(point, "values");
     ui_when(when, integer_of(point, "measured_at_s"));
-    if (of > 0)
-        when[strcspn(when, " ")] = '\0';
+    if (of > 0) /* the day alone */
+        snprintf(when + strcspn(when, " "), UI_NUMBER - strcspn(when, " "), ": %lld values", of);
     ui_value(ui, value, number, expected->unit);
     interval[0] = '\0';
     if (!isnan(ui_member_number(point, "low")) && !isnan(ui_member_number(point, "high")))
@@ -212,8 +216,6 @@ static void put_point(struct ui *ui, const struct expected *expected, const json
     put_bar(ui, goodness(expected, number, best));
     ui_put(ui, "%s", verdict < 0 ? "  worse" : verdict > 0 ? "  better" : "");
     ui_style(ui, UI_PLAIN);
-    if (of > 0)
-        ui_put(ui, "  median of %lld", of);
     ui_put(ui, "\n");
 }
 

@@ -13,6 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES, RUN, fake_probe, findings, until  # noqa: E402
 from tap import run_tests  # noqa: E402
+from terminal_width import WIDTH, shown  # noqa: E402
 from varlink import Connection, call  # noqa: E402
 
 PLACE = ("llc0", "numa0")
@@ -321,7 +322,9 @@ def the_command_tells_what_changed_and_since_when():
         history = berth(daemon, "history", "memory_bandwidth", *PLACE)
         lines = history.stdout.splitlines()
         assert history.returncode == 0 and lines[0] == "memory_bandwidth from llc0 to numa0", history
-        assert lines[1].startswith("expected 100 GB/s: the median of 6 values since 20") and lines[1].endswith("less than 90 GB/s is a finding"), lines
+        assert lines[1].startswith("expected 100 GB/s: the median of 6 values since 20") and "less than 90 GB/s is a finding" in " ".join(" ".join(lines[1:3]).split()), lines
+        status, narrow = shown("--socket", daemon.socket, "history", "memory_bandwidth", *PLACE)
+        assert status == 0 and narrow[-1].endswith("worse") and "#" in narrow[-1].replace("\u2588", "#") and max(map(len, narrow)) <= WIDTH, narrow
         assert lines[-2].strip() == "kernel was 6.1.0, is 6.1.2" and "80 GB/s" in lines[-1] and lines[-1].endswith("worse"), lines
         assert not any("worse" in line or "loadavg" in line for line in lines[2:-1]), lines
         same = berth(daemon, "history", "memory_latency", *PLACE, "--since", "1h").stdout
