@@ -113,6 +113,14 @@ def an_unproven_plan_names_the_bound():
     assert abs(float(bound[1]) * 1e6 * (1 + reply["gap"]) / reply["predicted"]["time_ns"] - 1) < 0.01, (bound[1], reply["gap"])
 
 
+def a_day_of_the_history_tells_its_values():
+    points = [{"measured_at_s": 86400 * day + 3600, "value": 7e10, "low": 6e10, "high": 8e10, "values": 24, "conditions": {}} for day in (20000, 20001)]
+    baseline = {"unit": "bytes_per_s", "better": "higher", "baseline": None}
+    with Service(lambda call: [says(baseline if call["method"].endswith("GetBaseline") else {"points": points})]) as service:
+        status, out, err = berth("history", "memory_bandwidth", "llc0", "numa0", socket_path=service.path)
+    assert status == 0 and "  2024-10-04: 24 values       70 GB/s  60 GB/s to 80 GB/s" in out and "UTC" not in out, (out, err)
+
+
 def no_daemon_is_69_and_says_what_to_do():
     status, _, err = berth("topo", socket_path="/nonexistent/s")
     assert (status, err) == (69, "berth: no daemon at /nonexistent/s (start berthd, or set BERTH_SOCKET or --socket)\n"), err
@@ -503,7 +511,7 @@ def gpus_that_cannot_be_opened_are_told_by_their_file():
         assert "is not there" not in berth("--json", "bind", "-n", "2", socket_path=daemon.socket)[1]
 
 
-TESTS = [an_unproven_plan_names_the_bound, 
+TESTS = [an_unproven_plan_names_the_bound, a_day_of_the_history_tells_its_values, 
     help_comes_from_the_table, wrong_usage_is_64_and_one_line, choices_are_those_of_the_schema, no_daemon_is_69_and_says_what_to_do, a_recorded_node_is_drawn_and_planned_for,
     no_rate_and_no_interval_that_nobody_measured, a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, an_empty_node_is_not_this_machine,
     bind_says_what_can_be_checked, closed_standard_descriptors_lose_no_error, errors_of_the_daemon_have_their_statuses,
