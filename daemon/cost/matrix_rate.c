@@ -273,14 +273,15 @@ static void take(const struct matrix *matrix, const struct rule *rule, const str
                        .high = NAN};
     if (rule->basis != BASIS_OWN)
         return;
+    const struct value *own_value = transfer->value;
     const struct agreement *agreement =
-        agreement_of(matrix->limits->agree, transfer_kind_of(rate->value->metric));
-    transfer->source = estimate_source(rate->value);
-    transfer->why = value_source_name(rate->value->source);
-    transfer->axes = values_axes(matrix->snap->values, rate->value);
+        agreement_of(matrix->limits->agree, transfer_kind_of(own_value->metric));
+    transfer->source = estimate_source(own_value);
+    transfer->why = value_source_name(own_value->source);
+    transfer->axes = values_axes(matrix->snap->values, own_value);
     transfer->driver = rate->driver;
-    transfer->low = rate->value->low;
-    transfer->high = rate->value->high;
+    transfer->low = own_value->low;
+    transfer->high = own_value->high;
     transfer->one = agreement != NULL ? agreement->one : 0;
     matrix_start_of(matrix->snap, transfer);
 }
