@@ -355,6 +355,17 @@ static bool take_key(struct screen *screen, int key)
     return true;
 }
 
+/* Takes a key, or the news where nobody presses any for a while. False: quit, or no terminal. */
+static bool wait_for_key(struct screen *screen)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    int ready = poll(&input, 1, REFRESH_MS), key = getch();
+    if (ready == 0)
+        top_refresh(screen->top);
+    /* a terminal that is gone is always ready, and has no key */
+    return !(ready > 0 && key == ERR) && take_key(screen, key);
+}
+
 void top_run(struct top *top)
 {
     struct screen screen = {.top = top};
@@ -366,7 +377,7 @@ void top_run(struct top *top)
     noecho();
     keypad(stdscr, TRUE);
     curs_set(0);
-    timeout(REFRESH_MS);
+    timeout(0);
     if (has_colors()) {
         start_color();
         use_default_colors();
@@ -377,10 +388,7 @@ void top_run(struct top *top)
     }
     while (is_on) {
         draw(&screen);
-        int key = getch();
-        is_on = take_key(&screen, key);
-        if (key == ERR) /* nobody pressed any: time for news */
-            top_refresh(top);
+        is_on = wait_for_key(&screen);
     }
     endwin();
     ui_done(&screen.style);

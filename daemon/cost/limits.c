@@ -110,16 +110,6 @@ bool limits_meet(const struct limits *limits, struct limits_ends a, struct limit
     return meet;
 }
 
-double limits_capacity(const struct limit *limit, unsigned users, unsigned kind)
-{
-    double capacity = INFINITY;
-    if (limit->source != LIMIT_RUNS && users <= limit->apart[transfer_kind_index(kind)])
-        return capacity;
-    for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
-        capacity = limit->step[i].bytes_per_s;
-    return capacity;
-}
-
 static int compare_alone(const void *a, const void *b)
 {
     const struct value *x = a, *y = b;

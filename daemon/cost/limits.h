@@ -172,9 +172,6 @@ bool limits_uses(const struct limits *limits, const struct limit *limit, place_i
  * of which the driver's choice is unknown, and where no path is known. Memories do not count. */
 bool limits_meet(const struct limits *limits, struct limits_ends a, struct limits_ends b);
 
-/* Bytes per second of so many users, all of that kind (a bit); INFINITY unlimited. */
-double limits_capacity(const struct limit *limit, unsigned users, unsigned kind);
-
 /* Returns the limit of structure with that role; NULL none. */
 struct limit *limits_find(const struct limits *limits, const struct limit_role *role);
 

@@ -46,9 +46,16 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def end(self):
-        status = self.process.wait(10)
-        os.close(self.master)
-        return status
+        """Ends by a key before, or because nobody has the terminal any more."""
+        try:
+            return self.process.wait(2)
+        except subprocess.TimeoutExpired:
+            os.close(self.master)
+            self.master = -1
+            return self.process.wait(10)
+        finally:
+            if self.master >= 0:
+                os.close(self.master)
 
 
 def is_built():
@@ -82,6 +89,14 @@ def a_claim_is_seen():
         top.until("claim " + number.stdout.strip())
         top.key("q")
         assert top.end() == 0
+
+
+def a_terminal_that_is_gone_ends_it():
+    is_built()
+    with Daemon("--node", NODES / "h200x4") as daemon:
+        top = Terminal(daemon.socket)
+        top.until("gpu3")
+        assert top.end() in (0, 1), "it goes on without a terminal"
 
 
 def a_small_terminal_is_no_crash():
@@ -154,4 +169,4 @@ def what_it_cannot_do_is_one_line():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([views_and_keys, a_claim_is_seen, a_small_terminal_is_no_crash, values_beyond_each_other_are_no_crash, a_long_sentence_is_there_whole, what_it_cannot_do_is_one_line]) > 0)
+    sys.exit(run_tests([views_and_keys, a_claim_is_seen, a_terminal_that_is_gone_ends_it, a_small_terminal_is_no_crash, values_beyond_each_other_are_no_crash, a_long_sentence_is_there_whole, what_it_cannot_do_is_one_line]) > 0)
