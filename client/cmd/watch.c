@@ -163,7 +163,9 @@ static void put_changes(struct watch *watch, struct ui *ui, const json_t *reply)
         load_all(watch);
         ui_put(ui, "%s watching from snapshot ", when);
         ui_text(ui, ui_member(reply, "snapshot"));
-        ui_put(ui, "\n");
+        ui_put(ui, "%s\n",
+               cmd_has(watch->cmd, &cmd_globals[CMD_NODE]) ? ": a recorded node does not change"
+                                                           : "");
         watch->has_begun = true;
         return;
     }

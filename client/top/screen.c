@@ -62,9 +62,12 @@ static void put(struct screen *screen, int attributes, const char *format, ...)
 static void put_sentence(struct screen *screen, int attributes, const char *text)
 {
     while (*text != '\0' && screen->row < LINES - 1) {
-        size_t bytes = bytes_of_row(text);
+        size_t bytes = bytes_of_row(text), word = bytes;
+        while (text[bytes] != '\0' && word > 0 && text[word] != ' ')
+            word--;
+        bytes = word > 0 ? word : bytes;
         put(screen, attributes, "%.*s", (int)bytes, text);
-        text += bytes;
+        text += bytes + (text[bytes] == ' ');
     }
 }
 
@@ -188,6 +191,8 @@ static void draw_health(struct screen *screen)
         if (!isnan(value) && !isnan(expected))
             put(screen, 0, "          %s, expected %s", ui_value(&screen->style, one, value, unit),
                 ui_value(&screen->style, other, expected, unit));
+        if (ui_action_of(ui_member(finding, "code")) != NULL)
+            put_sentence(screen, A_BOLD, ui_action_of(ui_member(finding, "code")));
         if (json_integer_value(json_object_get(finding, "since_s")) > 0)
             put(screen, 0, "          since %s",
                 ui_when(when, json_integer_value(json_object_get(finding, "since_s"))));
@@ -299,8 +304,8 @@ static void draw_history(struct screen *screen)
                  COLS - 10, "expected");
     screen->row = top_row + (rows > 1 ? rows : 0);
     put(screen, 0, "%s", ui_value(&screen->style, low, least, value->unit));
-    put(screen, 0, "%s to %s, %zu points", ui_when(from, (int64_t)value->first_s),
-        ui_when(to, (int64_t)value->last_s), value->points);
+    put(screen, 0, "%s to %s, %zu point%s", ui_when(from, (int64_t)value->first_s),
+        ui_when(to, (int64_t)value->last_s), value->points, value->points == 1 ? "" : "s");
 }
 
 /* ---- the loop ---- */

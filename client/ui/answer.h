@@ -11,6 +11,8 @@ void ui_bind(struct ui *ui, const json_t *reply);
 void ui_alloc(struct ui *ui, const json_t *reply);
 void ui_route(struct ui *ui, const json_t *reply);
 void ui_health(struct ui *ui, const json_t *reply);
+/* The action for a finding of that code (schema/findings.def); NULL for an unknown one. */
+const char *ui_action_of(const char *code);
 
 /* Prints the export and unset lines of one task, for a shell to evaluate. False, without output,
  * when a name is not valid in a shell. */

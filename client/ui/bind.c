@@ -129,6 +129,23 @@ static void write_comparison(struct ui *ui, const json_t *predicted, const json_
     }
 }
 
+/* Says what rank order is slowed by where no limit is named: the transfer that ends last there. */
+static void write_reason(struct ui *ui, const json_t *reply)
+{
+    const json_t *reason;
+    size_t i;
+    if (ui->why)
+        return;
+    json_array_foreach(json_object_get(reply, "reasons"), i, reason)
+    {
+        if (!ui_reason_is(reason, "in-order-last-transfer"))
+            continue;
+        ui_text(ui, ui_reason_text(reason));
+        ui_put(ui, "\n");
+        return;
+    }
+}
+
 static void write_proof(struct ui *ui, const json_t *reply)
 {
     const json_t *gap = json_object_get(reply, "gap"),
@@ -179,6 +196,7 @@ static void write_predictions(struct ui *ui, const json_t *reply)
         write_bottleneck(ui, predicted);
         write_comparison(ui, predicted, baseline);
         ui_put(ui, ".\n");
+        write_reason(ui, reply);
     } else if (decisive != NULL && !ui->why) {
         ui_text(ui, ui_reason_text(decisive));
         ui_put(ui, "\n");

@@ -185,13 +185,18 @@ static void join(const json_t *texts, char *line, size_t size)
     }
 }
 
-/* Limits of one metric ("" all); with why their alternatives and users, too. */
+/* Limits of one metric, nothing where there are none; with why their alternatives and users, too.
+ */
 static void put_shared(struct ui *ui, const json_t *shared, const char *metric)
 {
     static const char *const heading[] = {"shared", "capacity", "alternatives", "users"};
     const json_t *one;
     struct ui_table table;
     size_t count = 0, i;
+    json_array_foreach(shared, i, one) count += strcmp(ui_member(one, "metric"), metric) == 0;
+    if (count == 0)
+        return;
+    count = 0;
     ui_table_begin(&table, ui, ui->why ? "llll" : "ll");
     for (i = 0; i < (ui->why ? 4 : 2); i++)
         ui_cell(&table, "%s", heading[i]);

@@ -19,8 +19,7 @@ static enum ui_style style_of(const char *word)
     return UI_PLAIN;
 }
 
-/* The action for a finding, NULL for an unknown code. */
-static const char *action_of(const char *code)
+const char *ui_action_of(const char *code)
 {
     static const struct {
         const char *code, *action;
@@ -85,7 +84,7 @@ static void put_finding(struct ui *ui, const json_t *finding, const json_t *befo
     ui_pad(ui, 10 - ui_columns(severity));
     ui_paragraph(ui, 12, line.text == NULL ? "" : line.text);
     put_slow(ui, finding);
-    const char *code = ui_member(finding, "code"), *action = action_of(code);
+    const char *code = ui_member(finding, "code"), *action = ui_action_of(code);
     if (action != NULL && strcmp(code, ui_member(before, "code")) != 0) {
         ui_pad(ui, 12);
         ui_line(ui, 14, "do: %s", action);

@@ -472,6 +472,26 @@ static int columns_before(const json_t *metrics)
     return most + 2 + 5 + 2 + 8 + 2;
 }
 
+/* A metric's row; a metric without values only with all. Returns 1 where it has none, else 0. */
+static size_t put_metric(struct ui_table *table, const json_t *metric, bool all, int room)
+{
+    int64_t cells = json_integer_value(json_object_get(metric, "cells"));
+    if (cells == 0 && !all)
+        return 1;
+    ui_cell(table, "%s", ui_member(metric, "name"));
+    if (all) {
+        ui_cell(table, "%s", ui_member(metric, "unit"));
+        ui_cell(table, "%s", ui_member(metric, "better"));
+    }
+    ui_cell(table, "%lld", (long long)cells);
+    ui_cell(table, "%lld", (long long)json_integer_value(json_object_get(metric, "measured")));
+    if (all)
+        ui_cell(table, "%s", ui_member(metric, "about"));
+    else
+        put_clause(table, ui_member(metric, "about"), room);
+    return cells == 0;
+}
+
 void ui_metrics(struct ui *ui, const json_t *reply, bool all)
 {
     const char *const header[] = {"metric", "unit", "better", "cells", "measured", "about"};
@@ -483,24 +503,12 @@ void ui_metrics(struct ui *ui, const json_t *reply, bool all)
     for (i = 0; i < sizeof header / sizeof header[0]; i++)
         if (all || i == 0 || i > 2)
             ui_cell(&table, "%s", header[i]);
-    json_array_foreach(json_object_get(reply, "metrics"), i, metric)
-    {
-        int64_t cells = json_integer_value(json_object_get(metric, "cells"));
-        without += cells == 0;
-        if (cells == 0 && !all)
-            continue;
-        ui_cell(&table, "%s", ui_member(metric, "name"));
-        if (all) {
-            ui_cell(&table, "%s", ui_member(metric, "unit"));
-            ui_cell(&table, "%s", ui_member(metric, "better"));
+    for (int of_gpus = 1; of_gpus >= 0; of_gpus--)
+        json_array_foreach(json_object_get(reply, "metrics"), i, metric)
+        {
+            if ((strncmp(ui_member(metric, "name"), "gpu_gpu_", 8) == 0) == (of_gpus == 1))
+                without += put_metric(&table, metric, all, room);
         }
-        ui_cell(&table, "%lld", (long long)cells);
-        ui_cell(&table, "%lld", (long long)json_integer_value(json_object_get(metric, "measured")));
-        if (all)
-            ui_cell(&table, "%s", ui_member(metric, "about"));
-        else
-            put_clause(&table, ui_member(metric, "about"), room);
-    }
     ui_table_end(&table, 0, true);
     if (!all && without > 0)
         ui_put(ui, "%zu more metrics have no values here; --all shows them, too\n", without);

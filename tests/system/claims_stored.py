@@ -629,4 +629,4 @@ TESTS = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(run_tests(TESTS, at_once=4) > 0)
+    sys.exit(run_tests(TESTS) > 0)

@@ -95,7 +95,7 @@ def more_gpus_than_there_are():
         else:
             node.command_refuses(["bind", "-n", 1, "--gpus", ""], "InvalidParameter", 'not "": this node has none')
         if node.has("core"):
-            node.command_refuses(["bind", "-n", 1, "-g", 0, "-c", 9999], "NotEnough", "1 task of 9999 cores: ")
+            node.command_refuses(["bind", "-n", 1, "-g", 0, "-c", 9999], "NotEnough", "9999 cores each need 9999")
         node.refuses("Bind", {"tasks": 2, "gpus_per_task": 0, "cores_per_task": 9999}, "NotEnough", str(len(node.has("core"))))
         node.refuses("Bind", {"tasks": 2, "gpus_per_task": 0, "threads_per_core": 99}, "NotEnough", "the widest has")
         if node.has("core"):
