@@ -35,7 +35,8 @@ static void how_far_an_answer_may_be_from_the_best_is_said(void **state)
 {
     (void)state;
     assert_says("true", "0.0", "Proven: no other assignment is predicted to be better.\n");
-    assert_says("false", "0.25", "Not proven to be the best; no assignment takes less than 800 us.\n");
+    assert_says("false", "0.25",
+                "Not proven to be the best; no assignment takes less than 800 us.\n");
     assert_says("false", "null", "Not proven to be the best; no bound is known.\n");
 }
 
