@@ -301,7 +301,7 @@ static void no_step_is_below_its_bounds(void **state)
     struct fixture f = begin();
     uint64_t seed = 7;
     for (int trial = 0; trial < 2000; trial++) {
-        struct asked flows[16], larger[16];
+        struct asked flows[16] = {{0}}, larger[16] = {{0}};
         size_t count = 1 + (size_t)(random_uniform(&seed) * 16);
         for (size_t i = 0; i < count; i++) {
             flows[i].from = (random_uniform(&seed) * 8);

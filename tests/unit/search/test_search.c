@@ -233,7 +233,7 @@ static void in_order_where_nothing_is_faster(void **state)
         arc_of(node, 0, i, i)->alone_ns = i == 1 ? 1005 : 1000;
     for (int t = 0; t < 3; t++)
         flow(node, 0, t, -1);
-    struct search_result result = search(node, slot), settled = result;
+    struct search_result result = search(node, slot), settled;
     assert_true(slot[1] == 2 && slot[2] == 3 && result.cost.time_ns == 1000);
     settled = settle(node, 0.001, slot);
     assert_true(slot[1] == 2 && settled.cost.time_ns == 1000 && settled.settled == 0);
@@ -242,20 +242,20 @@ static void in_order_where_nothing_is_faster(void **state)
                 settled.is_proven && fabs(settled.settled - 0.005) < 1e-9);
     arc_of(node, 0, 1, 1)->alone_ns = 1005;
     arc_of(node, 0, 3, 3)->alone_ns = arc_of(node, 0, 0, 0)->alone_ns = 1005;
-    settled = result = search(node, slot);
+    result = search(node, slot);
     assert_true(slot[2] == 2 && slot[1] == 1 && result.cost.time_ns == 1005);
     arc_of(node, 0, 1, 1)->alone_ns = 1004;
     arc_of(node, 0, 2, 2)->alone_ns = 1005;
     arc_of(node, 0, 3, 3)->alone_ns = 990;
-    settled = result = search(node, slot);
+    result = search(node, slot);
     assert_true(slot[2] == 3 && result.cost.time_ns == 1005);
     settled = settle(node, 0.001, slot);
     assert_true(slot[0] == 0 && slot[1] == 1 && slot[2] == 2 && settled.cost.time_ns == 1005 &&
                 settled.bound_ns == 1005 && settled.is_proven);
     /* Farther from what a task needs is worse, whatever is equal beside. */
     node->far[2] = 1;
-    settled = search(node, slot);
-    settled = settle(node, 0.01, slot);
+    search(node, slot);
+    settle(node, 0.01, slot);
     assert_true(slot[2] == 3);
     free(node);
 }
@@ -301,7 +301,7 @@ static void settling_costs_no_more_than_is_known(void **state)
         size_t gpus = node->problem.tasks * each;
         for (size_t a = 0; a < KINDS * 36; a++)
             node->arc[a].alone_ns *= 1 + 0.02 * (double)(random_next(&seed) % 100) / 100;
-        struct search_result best = search(node, slot), settled = best;
+        struct search_result best = search(node, slot), settled;
         assert_true(best.is_proven);
         settled = settle(node, 0.02, slot);
         struct search_cost found = price(node, slot);
