@@ -54,6 +54,19 @@ int cmd_ask(struct cmd *cmd, const char *method, json_t *take_parameters, json_t
     return CMD_DONE;
 }
 
+json_t *cmd_try(struct berth *berth, const char *method, json_t *take_parameters)
+{
+    char *parameters = take_parameters != NULL ? json_dumps(take_parameters, JSON_COMPACT) : NULL,
+         *text = NULL;
+    json_t *reply = NULL;
+    json_decref(take_parameters);
+    if (parameters != NULL && berth != NULL && berth_call(berth, method, parameters, &text) >= 0)
+        reply = json_loads(text, 0, NULL);
+    free(parameters);
+    free(text);
+    return reply;
+}
+
 static bool has_why(const struct cmd *cmd)
 {
     for (size_t i = 0; i < cmd->given_count; i++)

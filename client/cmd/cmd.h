@@ -140,6 +140,9 @@ int cmd_connect(struct cmd *cmd);
 /* Takes the parameters (NULL: out of memory). ret_reply receives a new reference; cmd->reply holds
  * its text. */
 int cmd_ask(struct cmd *cmd, const char *method, json_t *take_parameters, json_t **ret_reply);
+/* Asks for a reply that the command can do without, on any connection (NULL none). Takes the
+ * parameters. Returns a new reference; NULL where there is no answer, and prints nothing. */
+json_t *cmd_try(struct berth *berth, const char *method, json_t *take_parameters);
 /* Asks with parameters that fill sets; it returns CMD_DONE or the exit status. fill NULL: no
  * parameters. */
 int cmd_ask_filled(struct cmd *cmd, const char *method,
@@ -191,9 +194,10 @@ int cmd_set_operands(struct cmd *cmd, json_t *object, const char *key);
 int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *option,
                   const struct cmd_option *size_option);
 
-/* cmd/matrix.c: the better direction of a metric (1 higher, -1 lower, 0 unknown), and the defaults
- * of its axes, a new reference, from ListMetrics. Needs a connection. */
-int cmd_find_better(struct cmd *cmd, const char *metric, json_t **ret_defaults);
+/* cmd/matrix.c: finds a metric in ListMetrics; needs a connection. Returns its better direction: 1
+ * higher, -1 lower, 0 unknown. ret_defaults: a new reference to the defaults of its axes, or NULL.
+ */
+int cmd_find_metric(struct cmd *cmd, const char *metric, json_t **ret_defaults);
 
 /* cmd/allowed.c: writes the member "allowed": the resources of this process, or only --cpus and
  * --gpus for a recorded node. */

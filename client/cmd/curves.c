@@ -14,7 +14,7 @@ static bool set_defaults(struct cmd *cmd, json_t *parameters)
     bool fine = true;
     if (cmd_connect(cmd) != CMD_DONE)
         return true; /* the request itself says what is wrong */
-    cmd_find_better(cmd, cmd->operand[0], &defaults);
+    cmd_find_metric(cmd, cmd->operand[0], &defaults);
     if (json_object_size(defaults) > 0) {
         json_object_del(defaults, "bytes");
         fine = json_object_set(parameters, "where", defaults) == 0;

@@ -27,14 +27,11 @@ static const struct cmd_option options[] = {
              .help = "every combination of axes; without a metric every metric with its meaning"},
 };
 
-int cmd_find_better(struct cmd *cmd, const char *metric, json_t **ret_defaults)
+int cmd_find_metric(struct cmd *cmd, const char *metric, json_t **ret_defaults)
 {
-    char *text;
+    json_t *reply = cmd_try(cmd->berth, "io.berth.Fabric.ListMetrics", json_object());
     int better = 0;
     *ret_defaults = NULL;
-    if (berth_call(cmd->berth, "io.berth.Fabric.ListMetrics", NULL, &text) < 0)
-        return 0;
-    json_t *reply = json_loads(text, 0, NULL);
     size_t i;
     const json_t *item;
     json_array_foreach(json_object_get(reply, "metrics"), i, item)
@@ -47,7 +44,6 @@ int cmd_find_better(struct cmd *cmd, const char *metric, json_t **ret_defaults)
         *ret_defaults = json_incref(json_object_get(item, "defaults"));
     }
     json_decref(reply);
-    free(text);
     return better;
 }
 
@@ -91,15 +87,12 @@ static int set_parameters(struct cmd *cmd, json_t *parameters)
 /* The matrix by L3s where it has many cores and nobody chose; else a reference to itself. */
 static json_t *fold(struct cmd *cmd, json_t *matrix)
 {
-    char *text = NULL;
-    json_t *node = NULL, *folded = NULL;
-    if (!cmd_has(cmd, &options[ALL]) && !cmd_has(cmd, &options[FROM]) &&
-        !cmd_has(cmd, &options[TO]) &&
-        berth_call(cmd->berth, "io.berth.Fabric.GetNode", NULL, &text) >= 0)
-        node = json_loads(text, 0, NULL);
+    bool is_chosen =
+        cmd_has(cmd, &options[ALL]) || cmd_has(cmd, &options[FROM]) || cmd_has(cmd, &options[TO]);
+    json_t *node = is_chosen ? NULL : cmd_try(cmd->berth, "io.berth.Fabric.GetNode", json_object()),
+           *folded = NULL;
     if (node != NULL)
         folded = ui_fold_cores(matrix, node, CORES_MOST);
-    free(text);
     json_decref(node);
     return folded != NULL ? folded : json_incref(matrix);
 }
@@ -117,7 +110,7 @@ static int run(struct cmd *cmd)
     } else {
         struct ui ui;
         json_t *asked = json_object(), *drawn = fold(cmd, reply), *defaults;
-        int better = cmd_find_better(cmd, cmd->operand[0], &defaults);
+        int better = cmd_find_metric(cmd, cmd->operand[0], &defaults);
         ui_init(&ui, STDOUT_FILENO);
         if (asked != NULL && set_where(cmd, asked) == CMD_DONE)
             ui_matrix(&ui, drawn,
@@ -131,10 +124,12 @@ static int run(struct cmd *cmd)
                           .better = better});
         else
             ui.failed = true;
-        if (drawn != reply)
+        if (drawn != reply) {
+            ui_put(&ui, "  ");
             ui_line(&ui, 2,
-                    "  each cell is the median of the measured pairs of cores of two L3s; "
+                    "each cell is the median of the measured pairs of cores of two L3s; "
                     "--all shows every core");
+        }
         json_decref(asked);
         json_decref(drawn);
         json_decref(defaults);

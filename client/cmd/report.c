@@ -152,34 +152,24 @@ static int add_plain(struct report *report, const char *title, const char *about
     return CMD_DONE;
 }
 
-/* Adds a job with a task on each gpu that sends to the next and copies with the host. Without gpus,
- * and where none may be used, there is none. */
+/* Adds a job on half the gpus whose tasks send around a ring: which half is free to choose. Without
+ * gpus, and where none may be used, there is none. */
 static int add_placement(struct report *report)
 {
     const json_t *place;
-    json_t *plan;
     size_t gpus = 0, i;
-    char *text = NULL;
     json_array_foreach(json_object_get(report->node, "places"), i, place) gpus +=
         strcmp(ui_member(place, "kind"), "gpu") == 0;
     if (gpus < 2)
         return CMD_DONE;
-    json_t *request =
-        json_pack("{s:I,s:s,s:I,s:I}", "tasks", (json_int_t)gpus, "pattern", "ring", "bytes",
-                  (json_int_t)JOB_BYTES, "host_bytes", (json_int_t)JOB_BYTES);
-    char *parameters = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
-    json_decref(request);
-    if (parameters == NULL)
-        return cmd_fail_memory();
-    bool is_placed =
-        berth_call(report->cmd->berth, "io.berth.Placement.Bind", parameters, &text) >= 0;
-    free(parameters);
-    plan = is_placed ? json_loads(text, 0, NULL) : NULL;
-    free(text);
+    json_int_t tasks = gpus < 4 ? 2 : (json_int_t)(gpus / 2);
+    json_t *plan = cmd_try(report->cmd->berth, "io.berth.Placement.Bind",
+                           json_pack("{s:I,s:s,s:I}", "tasks", tasks, "pattern", "ring", "bytes",
+                                     (json_int_t)JOB_BYTES));
     if (plan != NULL)
         report_placement(&report->page,
-                         "A task on each gpu sends 64 MiB to the next one, and copies 64 MiB to "
-                         "the host and back, in an iteration.",
+                         "A task on each of half the gpus sends 64 MiB to the next one in an "
+                         "iteration.",
                          report->node, plan);
     json_decref(plan);
     return CMD_DONE;

@@ -32,24 +32,11 @@ static bool shows(const char *list, const char *part)
     return false;
 }
 
-/* Asks for a reply that the drawing can do without; NULL where there is none. */
-static json_t *ask(struct cmd *cmd, const char *method, json_t *take_parameters)
-{
-    char *parameters = take_parameters != NULL ? json_dumps(take_parameters, JSON_COMPACT) : NULL,
-         *text = NULL;
-    json_t *reply = NULL;
-    json_decref(take_parameters);
-    if (parameters != NULL && berth_call(cmd->berth, method, parameters, &text) >= 0)
-        reply = json_loads(text, 0, NULL);
-    free(parameters);
-    free(text);
-    return reply;
-}
-
 /* Free memory by place, from options for a page of memory; a new object. */
 static json_t *find_free(struct cmd *cmd)
 {
-    json_t *reply = ask(cmd, "io.berth.Placement.Allocate", json_pack("{s:i}", "bytes", 4096)),
+    json_t *reply = cmd_try(cmd->berth, "io.berth.Placement.Allocate",
+                            json_pack("{s:i}", "bytes", 4096)),
            *found = json_object();
     const json_t *option;
     size_t i;
@@ -65,8 +52,8 @@ static json_t *find_free(struct cmd *cmd)
 
 static void put_distances(struct ui *ui, struct cmd *cmd)
 {
-    json_t *matrix =
-        ask(cmd, "io.berth.Fabric.GetMatrix", json_pack("{s:s}", "metric", "numa_distance"));
+    json_t *matrix = cmd_try(cmd->berth, "io.berth.Fabric.GetMatrix",
+                             json_pack("{s:s}", "metric", "numa_distance"));
     ui_put(ui, "\n");
     if (matrix != NULL)
         ui_matrix(ui, matrix, &(struct ui_matrix_options){.better = -1});

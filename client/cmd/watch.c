@@ -25,20 +25,6 @@ struct change {
     double size; /* of the logarithm of the ratio */
 };
 
-static json_t *ask(struct watch *watch, const char *method, json_t *take_parameters)
-{
-    char *parameters = take_parameters != NULL ? json_dumps(take_parameters, JSON_COMPACT) : NULL,
-         *text = NULL;
-    json_t *reply = NULL;
-    json_decref(take_parameters);
-    if (parameters != NULL && watch->values != NULL &&
-        berth_call(watch->values, method, parameters, &text) >= 0)
-        reply = json_loads(text, 0, NULL);
-    free(parameters);
-    free(text);
-    return reply;
-}
-
 /* "gpu0 to gpu1 direction=write, sdma=on". */
 static void name_cell(struct ui *name, const json_t *cell)
 {
@@ -60,7 +46,8 @@ static void name_cell(struct ui *name, const json_t *cell)
 /* The measured cells of a metric by name, with its unit; NULL where it cannot be had. */
 static json_t *load(struct watch *watch, const char *metric)
 {
-    json_t *reply = ask(watch, "io.berth.Fabric.GetMatrix", json_pack("{s:s}", "metric", metric)),
+    json_t *reply = cmd_try(watch->values, "io.berth.Fabric.GetMatrix",
+                            json_pack("{s:s}", "metric", metric)),
            *cells = json_object(), *cell;
     size_t i;
     if (reply == NULL) {
@@ -82,7 +69,7 @@ static json_t *load(struct watch *watch, const char *metric)
 
 static void load_all(struct watch *watch)
 {
-    json_t *reply = ask(watch, "io.berth.Fabric.ListMetrics", json_object());
+    json_t *reply = cmd_try(watch->values, "io.berth.Fabric.ListMetrics", json_object());
     const json_t *metric;
     size_t i;
     json_array_foreach(json_object_get(reply, "metrics"), i, metric)

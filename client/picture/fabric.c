@@ -26,19 +26,18 @@ struct kind {
     size_t count;
 };
 
-static bool is_in(const struct circle *circle, const struct ui_node *node,
-                  const struct ui_link *link)
+/* True for a link between gpus, or of one to a switch. */
+static bool is_in(const struct ui_node *node, const struct ui_link *link)
 {
     enum ui_kind from = node->place[link->from].kind, to = node->place[link->to].kind;
-    (void)circle;
     return (from == UI_GPU || from == UI_SWITCH) && (to == UI_GPU || to == UI_SWITCH);
 }
 
-static size_t count_links(const struct circle *circle, const struct ui_node *node)
+static size_t count_links(const struct ui_node *node)
 {
     size_t count = 0;
     for (size_t i = 0; i < node->link_count; i++)
-        count += is_in(circle, node, &node->link[i]);
+        count += is_in(node, &node->link[i]);
     return count;
 }
 
@@ -150,14 +149,13 @@ static void draw_nodes(struct picture *picture, const struct circle *circle)
 
 /* ---- kinds of links ---- */
 
-static size_t kinds_of(const struct picture *picture, const struct circle *circle,
-                       struct kind *kind)
+static size_t kinds_of(const struct picture *picture, struct kind *kind)
 {
     size_t count = 0;
     for (size_t i = 0; i < picture->node->link_count; i++) {
         const struct ui_link *link = &picture->node->link[i];
         size_t k = 0;
-        if (!is_in(circle, picture->node, link))
+        if (!is_in(picture->node, link))
             continue;
         while (k < count && (strcmp(kind[k].first->kind, link->kind) != 0 ||
                              kind[k].first->width != link->width ||
@@ -174,10 +172,10 @@ static size_t kinds_of(const struct picture *picture, const struct circle *circl
     return count;
 }
 
-static void draw_kinds(struct picture *picture, const struct circle *circle, double x, double y)
+static void draw_kinds(struct picture *picture, double x, double y)
 {
     struct kind kind[KINDS_MOST];
-    size_t count = kinds_of(picture, circle, kind);
+    size_t count = kinds_of(picture, kind);
     for (size_t k = 0; k < count; k++) {
         const struct ui_link *link = kind[k].first;
         struct ui line = {.utf8 = true};
@@ -213,7 +211,7 @@ static void draw_kinds(struct picture *picture, const struct circle *circle, dou
 static void draw_fabric(struct picture *picture, struct circle *circle, double y)
 {
     circle->gpus = ui_node_kind(picture->node, UI_GPU, circle->gpu, GPUS_MOST + 1);
-    size_t links = count_links(circle, picture->node);
+    size_t links = count_links(picture->node);
     if (circle->gpus < 2 || circle->gpus > GPUS_MOST || links == 0)
         return;
     circle->radius = circle->gpus <= 2   ? 90
@@ -224,13 +222,13 @@ static void draw_fabric(struct picture *picture, struct circle *circle, double y
     circle->y = y + NODE_H + circle->radius;
     place_circle(picture, circle);
     for (size_t i = 0; i < picture->node->link_count; i++)
-        if (is_in(circle, picture->node, &picture->node->link[i]))
+        if (is_in(picture->node, &picture->node->link[i]))
             draw_link(picture, circle, &picture->node->link[i]);
     for (size_t i = 0; i < picture->node->link_count && links <= LABELS_MOST; i++)
-        if (is_in(circle, picture->node, &picture->node->link[i]))
+        if (is_in(picture->node, &picture->node->link[i]))
             draw_rate(picture, circle, &picture->node->link[i]);
     draw_nodes(picture, circle);
-    draw_kinds(picture, circle, circle->x + circle->radius + NODE_W, y + 3 * PICTURE_GAP);
+    draw_kinds(picture, circle->x + circle->radius + NODE_W, y + 3 * PICTURE_GAP);
     picture->right = fmax(picture->right, circle->x + circle->radius + NODE_W / 2);
     picture->bottom = circle->y + circle->radius + NODE_H;
 }

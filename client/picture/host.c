@@ -32,14 +32,6 @@ static size_t children_of(const struct picture *picture, int parent, enum ui_kin
     return count;
 }
 
-static int around(const struct ui_node *node, int place, enum ui_kind kind)
-{
-    int at = place;
-    for (int depth = 0; at >= 0 && node->place[at].kind != kind; depth++)
-        at = depth < 64 ? node->place[at].parent : -1;
-    return at;
-}
-
 static bool is_in_cache(const struct picture *picture, int device, int cache)
 {
     const char *name = ui_device_cache(picture->node, device);
@@ -54,7 +46,7 @@ static size_t devices_of(const struct picture *picture, int numa, int cache, int
     for (int kind = UI_GPU; kind <= UI_NIC; kind++)
         for (size_t i = 0; i < picture->node->place_count && count < CHILDREN; i++)
             if (picture->node->place[i].kind == (enum ui_kind)kind &&
-                around(picture->node, (int)i, UI_NUMA) == numa &&
+                ui_place_around(picture->node, (int)i, UI_NUMA) == numa &&
                 is_in_cache(picture, (int)i, cache))
                 device[count++] = (int)i;
     return count;
@@ -155,30 +147,16 @@ static struct picture_box place_numa(struct picture *picture, int numa, double x
     return picture->box[numa];
 }
 
-/* True for memory that is a gpu's: its box says how much. */
-static bool is_of_gpu(const struct picture *picture, int numa)
-{
-    const struct ui_place *place = &picture->node->place[numa];
-    if (place->cpus != NULL && ui_cpus_count(place->cpus) > 0)
-        return false;
-    for (size_t i = 0; i < picture->node->link_count; i++) {
-        const struct ui_link *link = &picture->node->link[i];
-        int other = link->from == numa ? link->to : link->to == numa ? link->from : -1;
-        if (other >= 0 && picture->node->place[other].kind == UI_GPU &&
-            strcmp(link->kind, "membus") == 0)
-            return true;
-    }
-    return false;
-}
-
-/* NUMA nodes of a package, or those of none (-1), with a frame around. */
+/* NUMA nodes of a package, or those of none (-1), with a frame around. A gpu's memory is in its own
+ * box. */
 static struct picture_box place_package(struct picture *picture, int package, double x, double y)
 {
     double at_x = x + PICTURE_GAP, at_y = y + TITLE_H, row = 0, right = x;
     size_t count = 0;
     for (size_t i = 0; i < picture->node->place_count; i++) {
         if (picture->node->place[i].kind != UI_NUMA ||
-            around(picture->node, (int)i, UI_PACKAGE) != package || is_of_gpu(picture, (int)i))
+            ui_place_around(picture->node, (int)i, UI_PACKAGE) != package ||
+            ui_place_owner(picture->node, (int)i) != NULL)
             continue;
         if (count > 0 && count % IN_ROW == 0) {
             at_x = x + PICTURE_GAP;
@@ -249,7 +227,7 @@ static void draw_device(struct picture *picture, int device)
 {
     const struct ui_place *place = &picture->node->place[device];
     const struct picture_box *box = &picture->box[device];
-    const char *interface = ui_place_detail(place, "interface"), *model = place->model;
+    const char *interface = ui_place_detail(place, "interface"), *model = ui_place_model(place);
     int task = picture_task_of(picture, device);
     double x = box->x + box->width / 2, width = box->width - 6;
     char class[24], text[UI_NUMBER + 32], bytes[UI_NUMBER];
@@ -262,10 +240,6 @@ static void draw_device(struct picture *picture, int device)
     picture_label(picture, x, box->y + 14, width, PICTURE_MIDDLE, "b", text);
     if (box->height < DEVICE_H)
         return;
-    if (model != NULL && strncmp(model, "AMD Instinct ", 13) == 0)
-        model += 13;
-    if (model != NULL && strncmp(model, "NVIDIA ", 7) == 0)
-        model += 7;
     if (place->kind == UI_GPU && model != NULL)
         picture_label(picture, x, box->y + 27, width, PICTURE_MIDDLE, "s", model);
     if (place->kind == UI_NIC && interface != NULL)

@@ -87,18 +87,6 @@ void picture_draw_box(struct picture *picture, const struct picture_box *box, co
 
 /* ---- a placement ---- */
 
-static bool lists(const json_t *names, const char *name)
-{
-    const json_t *item;
-    size_t i;
-    json_array_foreach(names, i, item)
-    {
-        if (json_is_string(item) && strcmp(json_string_value(item), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* True when a task has one of a core's hardware threads. */
 static bool has_core(const struct ui_node *node, int core, const char *list)
 {
@@ -122,9 +110,9 @@ int picture_task_of(const struct picture *picture, int place)
     json_array_foreach(json_object_get(picture->plan, "tasks"), i, task)
     {
         bool has = its->kind == UI_CORE   ? has_core(picture->node, place, ui_member(task, "cpus"))
-                   : its->kind == UI_GPU  ? lists(json_object_get(task, "gpus"), its->name)
-                   : its->kind == UI_NIC  ? lists(json_object_get(task, "nics"), its->name)
-                   : its->kind == UI_NUMA ? lists(json_object_get(task, "memory"), its->name)
+                   : its->kind == UI_GPU  ? ui_lists(json_object_get(task, "gpus"), its->name)
+                   : its->kind == UI_NIC  ? ui_lists(json_object_get(task, "nics"), its->name)
+                   : its->kind == UI_NUMA ? ui_lists(json_object_get(task, "memory"), its->name)
                                           : false;
         if (has)
             return (int)i;

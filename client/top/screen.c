@@ -104,18 +104,6 @@ static void put_title(struct screen *screen)
 
 /* ---- the node: places, who has them, free memory ---- */
 
-static bool lists(const json_t *names, const char *name)
-{
-    const json_t *item;
-    size_t i;
-    json_array_foreach(names, i, item)
-    {
-        if (json_is_string(item) && strcmp(json_string_value(item), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* "claim c1 until 13:00", or "". */
 static void claim_of(const struct top *top, const char *place, char *text, size_t size)
 {
@@ -125,7 +113,7 @@ static void claim_of(const struct top *top, const char *place, char *text, size_
     text[0] = '\0';
     json_array_foreach(json_object_get(top->claims, "claims"), i, claim)
     {
-        if (lists(json_object_get(claim, "places"), place)) {
+        if (ui_lists(json_object_get(claim, "places"), place)) {
             ui_when(when, json_integer_value(json_object_get(claim, "expires_at_s")));
             snprintf(text, size, "claim %.24s until %s", ui_member(claim, "claim"), when);
             return;

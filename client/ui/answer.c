@@ -13,6 +13,18 @@ const char *ui_member(const json_t *object, const char *key)
     return text == NULL ? "" : text;
 }
 
+bool ui_lists(const json_t *array, const char *text)
+{
+    const json_t *item;
+    size_t i;
+    json_array_foreach(array, i, item)
+    {
+        if (json_is_string(item) && strcmp(json_string_value(item), text) == 0)
+            return true;
+    }
+    return false;
+}
+
 double ui_member_number(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);

@@ -49,6 +49,8 @@ void ui_changes_of_folder(struct ui *ui, const json_t *reply);
 /* ui/answer.c: parts that several answers share. */
 /* text of a member; "" when there is none */
 const char *ui_member(const json_t *object, const char *key);
+/* true for an array of texts that has this one */
+bool ui_lists(const json_t *array, const char *text);
 /* number of a member; NAN when there is none */
 double ui_member_number(const json_t *object, const char *key);
 /* "1.23 ms (1.20 to 1.26)", or "not predicted". */

@@ -179,22 +179,14 @@ const char *ui_device_cache(const struct ui_node *node, int device)
     return cache >= 0 ? node->place[cache].name : NULL;
 }
 
-/* The nearest place of that kind around a device; -1 none. */
-static int around(const struct ui_node *node, int device, enum ui_kind kind)
-{
-    int at = device;
-    for (size_t depth = 0; at >= 0 && node->place[at].kind != kind; depth++)
-        at = depth < node->place_count ? node->place[at].parent : -1;
-    return at;
-}
-
-/* What a gpu and a nic have in common, the nearest first. */
+/* Sign of the nearest place that a gpu and a nic have in common. */
 static char nearness(const struct ui_node *node, int gpu, int nic)
 {
     if (cache_of(node, gpu) >= 0 && cache_of(node, gpu) == cache_of(node, nic))
         return 'L';
-    if (around(node, gpu, UI_NUMA) >= 0)
-        return around(node, gpu, UI_NUMA) == around(node, nic, UI_NUMA) ? 'N' : '.';
+    if (ui_place_around(node, gpu, UI_NUMA) >= 0)
+        return ui_place_around(node, gpu, UI_NUMA) == ui_place_around(node, nic, UI_NUMA) ? 'N'
+                                                                                          : '.';
     return '.';
 }
 
@@ -212,7 +204,7 @@ static struct square square_of(const struct ui_node *node, const int *gpu, size_
     memcpy(square.gpu, gpu, gpus * sizeof *gpu);
     for (size_t i = 0; i < gpus; i++) {
         square.has_caches = square.has_caches || cache_of(node, gpu[i]) >= 0;
-        square.has_numas = square.has_numas || around(node, gpu[i], UI_NUMA) >= 0;
+        square.has_numas = square.has_numas || ui_place_around(node, gpu[i], UI_NUMA) >= 0;
     }
     /* only where there is room for a column of each, and where something tells them apart */
     if (gpus + nics <= COLUMNS_MOST && (square.has_caches || square.has_numas)) {
@@ -241,7 +233,7 @@ static unsigned put_row(struct ui_table *table, const struct ui_node *node,
                         const struct square *square, int gpu, const int64_t *width)
 {
     unsigned seen = 0;
-    int numa = around(node, gpu, UI_NUMA);
+    int numa = ui_place_around(node, gpu, UI_NUMA);
     ui_cell(table, "%s", node->place[gpu].name);
     for (size_t j = 0; j < square->gpus; j++) {
         char symbol[16];

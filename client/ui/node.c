@@ -269,3 +269,36 @@ size_t ui_node_kind(const struct ui_node *node, enum ui_kind kind, int *index, s
     qsort_r(index, count, sizeof *index, compare_indices, node->place);
     return count;
 }
+
+int ui_place_around(const struct ui_node *node, int place, enum ui_kind kind)
+{
+    int at = place;
+    for (size_t depth = 0; at >= 0 && node->place[at].kind != kind; depth++)
+        at = depth < node->place_count ? node->place[at].parent : -1;
+    return at;
+}
+
+const char *ui_place_model(const struct ui_place *place)
+{
+    static const char *const prefixes[] = {"AMD Instinct ", "NVIDIA "};
+    const char *model = place->model;
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (model != NULL && place->kind == UI_GPU &&
+            strncmp(model, prefixes[i], strlen(prefixes[i])) == 0)
+            return model + strlen(prefixes[i]);
+    return model;
+}
+
+const char *ui_place_owner(const struct ui_node *node, int numa)
+{
+    const struct ui_place *place = &node->place[numa];
+    if (place->cpus != NULL && ui_cpus_count(place->cpus) > 0)
+        return NULL;
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        int other = link->from == numa ? link->to : link->to == numa ? link->from : -1;
+        if (other >= 0 && node->place[other].kind == UI_GPU && strcmp(link->kind, "membus") == 0)
+            return node->place[other].name;
+    }
+    return NULL;
+}

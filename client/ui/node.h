@@ -68,5 +68,15 @@ void ui_node_free(struct ui_node *node);
 /* Text of a place's detail, or NULL. */
 const char *ui_place_detail(const struct ui_place *place, const char *key);
 
+/* The nearest place of that kind around a place, or itself; -1 none. */
+int ui_place_around(const struct ui_node *node, int place, enum ui_kind kind);
+
+/* Model of a place without the prefix of a gpu's vendor; NULL unknown. */
+const char *ui_place_model(const struct ui_place *place);
+
+/* Name of the gpu whose memory the kernel shows as that NUMA node without cpus, as their memory bus
+ * says; NULL none. */
+const char *ui_place_owner(const struct ui_node *node, int numa);
+
 /* Number of places of a kind; index receives their indices by ascending number, at most `most`. */
 size_t ui_node_kind(const struct ui_node *node, enum ui_kind kind, int *index, size_t most);

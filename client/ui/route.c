@@ -158,8 +158,8 @@ static void put_sizes(struct ui *ui, const json_t *reply)
                ui_bytes(number, (int64_t)json_number_value(b80)));
 }
 
-/* Prints options that may be faster once measured, with the command that measures them: the first
- * of them alone, or all for --why. */
+/* Prints the first option that may be faster once measured, with the command that measures it; all
+ * such options with --why. */
 static void put_worth(struct ui *ui, const json_t *options)
 {
     const json_t *option;

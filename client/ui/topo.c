@@ -47,19 +47,6 @@ static bool same_device(const struct ui_place *a, const struct ui_place *b)
     return length == strcspn(b->pci, ".") && strncmp(a->pci, b->pci, length) == 0;
 }
 
-/* Gpu whose memory the kernel shows as this NUMA node; its memory bus links the two. */
-static const char *memory_of(const struct ui_node *node, int numa)
-{
-    for (size_t i = 0; i < node->link_count; i++) {
-        const struct ui_link *link = &node->link[i];
-        int other = link->from == numa ? link->to : link->to == numa ? link->from : -1;
-        if (other >= 0 && node->place[other].kind == UI_GPU && strcmp(link->kind, "membus") == 0 &&
-            node->place[numa].cpus == NULL)
-            return node->place[other].name;
-    }
-    return NULL;
-}
-
 /* "MCDRAM", "DRAM", ... where discovery reported it; else "". */
 static const char *kind_of_memory(const struct ui_place *place)
 {
@@ -82,7 +69,7 @@ static bool alike(const struct ui_node *node, const struct ui_place *a, const st
         return a->first_child < 0 && b->first_child < 0 &&
                (a->cpus == NULL || ui_cpus_count(a->cpus) == 0) &&
                (b->cpus == NULL || ui_cpus_count(b->cpus) == 0) &&
-               memory_of(node, (int)(a - node->place)) == NULL &&
+               ui_place_owner(node, (int)(a - node->place)) == NULL &&
                same_text(kind_of_memory(a), kind_of_memory(b)) &&
                same_text(ui_place_detail(a, "cpu_count"), ui_place_detail(b, "cpu_count"));
     case UI_SWITCH:
@@ -138,7 +125,7 @@ static void describe_bare(char *text, const struct drawing *drawing, const struc
 {
     const char *cpus = ui_place_detail(numa, "cpu_count");
     if (*kind_of_memory(numa) != '\0' &&
-        memory_of(drawing->node, (int)(numa - drawing->node->place)) == NULL)
+        ui_place_owner(drawing->node, (int)(numa - drawing->node->place)) == NULL)
         add(text, "%s", kind_of_memory(numa));
     if (cpus == NULL)
         add(text, "no cpus");
@@ -191,16 +178,6 @@ static bool is_named_below(const struct ui_node *node, int place)
     return is;
 }
 
-/* The model without its vendor's prefix, which takes a third of the line. */
-static const char *short_model(const struct ui_place *place)
-{
-    static const char *const prefixes[] = {"AMD Instinct ", "NVIDIA "};
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-        if (place->kind == UI_GPU && strncmp(place->model, prefixes[i], strlen(prefixes[i])) == 0)
-            return place->model + strlen(prefixes[i]);
-    return place->model;
-}
-
 /* An address without its domain where that is 0. */
 static const char *short_pci(const char *pci)
 {
@@ -231,9 +208,9 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
         add(text, "%zu %s", count, drawing->ui->utf8 ? "\u00d7" : "x");
     if (place->model != NULL && *place->model != '\0') {
         if (count > 1)
-            snprintf(text + strlen(text), TEXT_BYTES - strlen(text), " %s", short_model(place));
+            snprintf(text + strlen(text), TEXT_BYTES - strlen(text), " %s", ui_place_model(place));
         else
-            add(text, "%s", short_model(place));
+            add(text, "%s", ui_place_model(place));
     }
     if (place->capacity_bytes >= 0 && !(place->kind == UI_NUMA && place->capacity_bytes == 0)) {
         if (count > 1 && place->model == NULL)
@@ -256,8 +233,8 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
             add(text, "no memory");
         if (place->cpus == NULL || ui_cpus_count(place->cpus) == 0)
             describe_bare(text, drawing, place, count);
-        if (count == 1 && memory_of(node, group[0]) != NULL)
-            add(text, "memory of %s", memory_of(node, group[0]));
+        if (count == 1 && ui_place_owner(node, group[0]) != NULL)
+            add(text, "memory of %s", ui_place_owner(node, group[0]));
         describe_cpus(text, drawing, group, count);
         if (only_cache(node, group[0]) >= 0) {
             const struct ui_place *cache = &node->place[only_cache(node, group[0])];

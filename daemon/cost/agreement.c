@@ -192,8 +192,8 @@ static const struct value *queued(const struct values *values, const struct valu
     return values_find(values, METRIC_TRANSFER_OVERHEAD, call->from, call->to, axes);
 }
 
-/* True for two start-up times of one transfer between places of the same kinds, whose devices take
- * as long. A longer path is no disagreement. */
+/* True for two start-up times of one transfer between places of the same kinds whose devices take
+ * equal times. Paths of different length do not disagree. */
 static bool is_similar(const struct graph *graph, const struct values *values,
                        const struct value *a, const struct value *b)
 {

@@ -12,8 +12,8 @@
 struct classes_item {
     uint32_t sort; /* only items of one sort join a class */
     bool is_best;  /* stands for others rather than one that is not */
-    /* of each size, with its interval; NAN: filled as stated figures are rounded. The last orders
-     */
+    /* By size, with intervals. A low or high that is NAN gets the rounding of stated figures. Items
+     * are sorted by the last size. */
     double value[CLASSES_SIZES], low[CLASSES_SIZES], high[CLASSES_SIZES];
     uint32_t stands; /* result: index of the item that stands for it */
 };

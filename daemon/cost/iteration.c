@@ -198,7 +198,8 @@ static void move_inputs(struct iteration *iteration, const struct flow *flows, s
     }
 }
 
-/* What limits a kernel is its own, so several get what an engine does, where that is more. */
+/* Returns the rate that several transfers of the pair get together; 0: that of one. A kernel alone
+ * is limited by itself, so several kernels get the rate of an engine where that is more. */
 static double rate_of_pair(const struct usage *usage, const struct user *user)
 {
     const struct user *engine =

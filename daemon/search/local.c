@@ -132,7 +132,7 @@ bool plan_search_local(struct search_work *work, unsigned starts, size_t steps, 
     uint64_t random = SEED;
     uint16_t *now = calloc(3 * work->gpus + 1, sizeof *now), *other = now + work->gpus;
     for (unsigned start = 0; now != NULL && start < starts; start++) {
-        plan_search_work_order(work, now);
+        plan_search_in_order(work->problem->slots, work->gpus, now);
         for (size_t i = 0; start > 0 && i < 4 * work->gpus; i++) {
             size_t gpu = next(&random) % gpus;
             change(work, now, gpu, (uint16_t)(next(&random) % slots));

@@ -31,7 +31,7 @@ static void settle(struct search_work *work, const struct search_cost *in_order)
         in_order->lack > result->cost.lack || share > work->problem->stays ||
         in_order->apart > result->cost.apart || is_far)
         return;
-    plan_search_work_order(work, work->best);
+    plan_search_in_order(work->problem->slots, work->gpus, work->best);
     result->settled = fmax(share, 0);
     result->cost = *in_order;
 }
@@ -47,7 +47,7 @@ static bool run(struct search_work *work)
     for (size_t f = 0; f < problem->flow_count; f++)
         result->bound_ns =
             fmax(result->bound_ns, plan_search_work_least(problem, &problem->flow[f]));
-    plan_search_work_order(work, work->best);
+    plan_search_in_order(work->problem->slots, work->gpus, work->best);
     plan_search_work_try(work, work->best);
     struct search_cost in_order = result->cost;
     if (!plan_search_local(work, 1, FIRST_STEPS, FIRST_PRICES) ||

@@ -99,3 +99,7 @@ struct search_result {
 /* The best found; ret_slot has room for tasks * each gpus. False when out of memory. */
 bool plan_search(const struct search_problem *problem, uint16_t *ret_slot,
                  struct search_result *ret);
+
+/* Gives out slots as a launcher does: the first to the first gpus, as evenly as it goes. ret_slot
+ * has room for gpus. */
+void plan_search_in_order(size_t slots, size_t gpus, uint16_t *ret_slot);

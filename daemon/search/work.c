@@ -166,11 +166,11 @@ int plan_search_work_compare(const struct search_cost *a, const struct search_co
     return order != 0 ? order : compare(a->far, b->far);
 }
 
-void plan_search_work_order(const struct search_work *work, uint16_t *ret_slot)
+void plan_search_in_order(size_t slots, size_t gpus, uint16_t *ret_slot)
 {
-    size_t slots = work->problem->slots, b = 0;
+    size_t b = 0;
     for (size_t s = 0; s < slots; s++)
-        for (size_t i = 0; i < work->gpus / slots + (s < work->gpus % slots); i++)
+        for (size_t i = 0; i < gpus / slots + (s < gpus % slots); i++)
             ret_slot[b++] = (uint16_t)s;
 }
 

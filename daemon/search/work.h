@@ -49,9 +49,6 @@ bool plan_search_work_is_least(const struct search_work *work);
 /* Less than 0: a is better. */
 int plan_search_work_compare(const struct search_cost *a, const struct search_cost *b);
 
-/* The first slots, as evenly as they can be shared: as a launcher gives them out. */
-void plan_search_work_order(const struct search_work *work, uint16_t *ret_slot);
-
 /* Returns how many of the first tasks have the unit of that slot; 0 for SEARCH_ANYWHERE. */
 size_t plan_search_work_in_unit(const struct search_problem *problem, const uint16_t *slot,
                                 size_t tasks, uint16_t where);

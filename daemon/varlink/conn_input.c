@@ -91,11 +91,6 @@ bool conn_input_read(struct conn_input *input, bool is_enabled)
     return true;
 }
 
-bool conn_input_next(struct conn_input *input, const char **ret_text, size_t *ret_length)
-{
-    return wire_next(&input->wire, ret_text, ret_length);
-}
-
 void conn_input_release(struct conn_input *input)
 {
     size_t before = wire_held(&input->wire);

@@ -39,9 +39,6 @@ struct conn_input {
  * fails to start. */
 bool conn_input_read(struct conn_input *input, bool is_enabled);
 
-/* Removes the oldest complete message; valid until conn_input_read with is_enabled. */
-bool conn_input_next(struct conn_input *input, const char **ret_text, size_t *ret_length);
-
 /* Frees the buffer of messages that have been answered. */
 void conn_input_release(struct conn_input *input);
 

@@ -134,15 +134,6 @@ static enum berth_code search(struct work *work, const struct bind_room *room,
     return plan_bind_objective_search(work->traffic->price, &among, choice->slot, ret, err);
 }
 
-/* Gives out gpus as a launcher does: the first to the first, and as evenly as it goes. */
-static void put_in_order(const struct work *work, uint16_t *slot)
-{
-    size_t count = work->tasks * work->each, n = work->gpus->count, b = 0;
-    for (size_t g = 0; g < n; g++)
-        for (size_t i = 0; i < count / n + (g < count % n); i++)
-            slot[b++] = (uint16_t)g;
-}
-
 /* Takes the time that a library took among these gpus, one of each task. */
 static void find_collective(const struct work *work, struct bind_choice *choice,
                             struct bind_collective *ret)
@@ -316,7 +307,7 @@ static enum berth_code weigh(struct work *work, struct berth_err *err)
     for (int by = COPY_BY_ENGINE; by <= COPY_BY_KERNEL && is_open && code == BERTH_OK; by++)
         if (by != (int)own)
             code = try_mechanism(work, (enum copy_by)by, err);
-    put_in_order(work, traffic->order.slot);
+    plan_search_in_order(work->gpus->count, work->tasks * work->each, traffic->order.slot);
     if (code == BERTH_OK)
         code = price_really(work, &traffic->order, &cores, err);
     find_collective(work, &traffic->ours, &traffic->collective);
@@ -340,7 +331,7 @@ static enum berth_code choose(struct work *work, struct bind_answer *answer, str
                               plan_bind_choice_init(&traffic->order, traffic->price)))
         code = no_memory(err);
     if (code == BERTH_OK && !work->has_traffic && work->tasks * work->each > work->gpus->count)
-        put_in_order(work, traffic->ours.slot);
+        plan_search_in_order(work->gpus->count, work->tasks * work->each, traffic->ours.slot);
     else if (code == BERTH_OK)
         code = search(work, NULL, &traffic->ours, &traffic->found, err);
     if (code == BERTH_OK && work->has_traffic)
