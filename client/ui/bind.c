@@ -134,7 +134,7 @@ static void write_reason(struct ui *ui, const json_t *reply)
 {
     const json_t *reason;
     size_t i;
-    if (ui->why)
+    if (ui->why || *ui_member(json_object_get(reply, "baseline"), "bottleneck") != '\0')
         return;
     json_array_foreach(json_object_get(reply, "reasons"), i, reason)
     {

@@ -110,6 +110,14 @@ bool limits_meet(const struct limits *limits, struct limits_ends a, struct limit
     return meet;
 }
 
+double limits_capacity(const struct limit_step *step, size_t count, size_t users)
+{
+    double capacity = INFINITY;
+    for (size_t i = 0; i < count && step[i].flows <= users; i++)
+        capacity = step[i].bytes_per_s;
+    return capacity;
+}
+
 static int compare_alone(const void *a, const void *b)
 {
     const struct value *x = a, *y = b;

@@ -172,6 +172,9 @@ bool limits_uses(const struct limits *limits, const struct limit *limit, place_i
  * of which the driver's choice is unknown, and where no path is known. Memories do not count. */
 bool limits_meet(const struct limits *limits, struct limits_ends a, struct limits_ends b);
 
+/* Returns what so many users get together by the steps of a limit; INFINITY unlimited. */
+double limits_capacity(const struct limit_step *step, size_t count, size_t users);
+
 /* Returns the limit of structure with that role; NULL none. */
 struct limit *limits_find(const struct limits *limits, const struct limit_role *role);
 

@@ -97,16 +97,14 @@ static bool is_slower(const struct search *search, const struct fit_run *run, si
 /* True when the limit's users get as much as it carries, or more. */
 static bool binds(const struct fit_limit *limit, const struct fit_run *run)
 {
-    double users_get = 0, capacity = INFINITY;
-    unsigned users = 0;
+    double users_get = 0;
+    size_t users = 0;
     for (size_t i = 0; i < run->count; i++)
         if (limit->users[run->flow[i]]) {
             users_get += run->result->predicted[i];
             users++;
         }
-    for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
-        capacity = limit->step[i].bytes_per_s;
-    return users_get > capacity * (1 - ROUNDING);
+    return users_get > limits_capacity(limit->step, limit->step_count, users) * (1 - ROUNDING);
 }
 
 /* Predicts anew the runs in which a limit, added or removed, binds; NULL: all. */

@@ -71,7 +71,7 @@ static void explain_limit(const struct explained *explained, const struct bind_c
                           const struct limit *limit, enum reason_code code, struct reasons *reasons)
 {
     size_t users = 0;
-    double together = 0, least = INFINITY, capacity = INFINITY;
+    double together = 0, least = INFINITY;
     for (size_t f = 0; f < explained->price->flow_count; f++) {
         const struct flow *flow = &choice->flow[f];
         if (!uses(explained->price->snap->derived.usage, flow, limit))
@@ -81,8 +81,7 @@ static void explain_limit(const struct explained *explained, const struct bind_c
         together += alone;
         least = fmin(least, alone);
     }
-    for (size_t i = 0; i < limit->step_count && limit->step[i].flows <= users; i++)
-        capacity = limit->step[i].bytes_per_s;
+    double capacity = limits_capacity(limit->step, limit->step_count, users);
     if (users > 1 && together > capacity * (1 + POLICY_SAME))
         reasons_add_about(reasons, code, limit->name,
                           NUMBERS((double)users, rounded(capacity), rounded(least)));
