@@ -287,7 +287,7 @@ STANDIN_SRC := $(addprefix tests/standin/,driver.c driver_streams.c host.c host_
 STANDIN_H   := $(wildcard tests/standin/*.h) probes/gpu/driver/gpu_kernels.h
 STANDIN_CC   = $(CC) $(STANDIN_FLAGS) -iquote probes -iquote tests/standin -Wl,-soname,$(@F)
 STANDINS    := $(addprefix $(BUILD)/standin/,cuda/libcuda.so.1 cuda/libnvrtc.so.13 \
-                 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2 paths)
+                 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2 fast_clock.so paths)
 $(BUILD)/standin/absent.so: Makefile
 	@mkdir -p $(@D)
 	$(Q)echo | $(STANDIN_CC) -o $@ -x c -
@@ -312,6 +312,10 @@ $(BUILD)/standin/hip/libhiprtc.so.5: tests/standin/rtc.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(STANDIN_CC) -DRTC_HIP -o $@ $<
 	$(Q)cd $(@D) && ln -sf $(@F) libhiprtc.so.6 && ln -sf $(@F) libhiprtc.so.7
+# Makes a daemon's idle time short.
+$(BUILD)/standin/fast_clock.so: tests/standin/fast_clock.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(STANDIN_CC) -o $@ $< -ldl
 $(BUILD)/unit/standin/test_share: $(BUILD)/obj/tests/standin/share.o
 $(addprefix $(BUILD)/unit/standin/test_,driver faults): | $(STANDINS)
 $(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c share.c \

@@ -94,6 +94,14 @@ class Daemon:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
+def fast_clock(times):
+    """The environment of a daemon whose idle time passes so many times faster (tests/standin)."""
+    linked = subprocess.run(["ldd", BIN / "berthd"], capture_output=True, text=True).stdout
+    first = re.findall(r"/\S*asan\S*", linked)  # a sanitizer's library is to be loaded first
+    libraries = [*first[:1], str(BIN.parent / "standin/fast_clock.so")]
+    return {"LD_PRELOAD": " ".join(libraries), "FAST_CLOCK": str(times)}
+
+
 @contextlib.contextmanager
 def fake_probe(script):
     """A folder with a berth-probe-cpu that is this shell script."""
