@@ -29,6 +29,8 @@ struct berth_prediction lib_read_prediction(struct lib_read *read, const json_t 
         .source = json_is_object(prediction) ? (enum berth_source)lib_read_enum(
                                                    read, prediction, "source", lib_source_names)
                                              : BERTH_SOURCE_UNKNOWN,
+        .factor = lib_read_maybe_number(read, json_object_get(prediction, "correction"), "factor"),
+        .id = lib_read_maybe_text(read, prediction, "id"),
     };
 }
 

@@ -211,6 +211,8 @@ struct berth_prediction {
     double time_ns, low_ns, high_ns;
     const char *bottleneck;
     enum berth_source source;
+    double factor;  /* on the time, by reports of programs; NAN: none */
+    const char *id; /* for berth_report; NULL: nothing to report */
 };
 
 /* One number that supports an answer. low, high: 95 % interval or NAN. measured_at_s: -1 unknown.
@@ -485,6 +487,15 @@ BERTH_PUBLIC void berth_allocate_request_init(struct berth_allocate_request *req
 BERTH_PUBLIC int berth_allocate(struct berth *berth, const struct berth_allocate_request *request,
                                 struct berth_allocation **ret_allocation);
 BERTH_PUBLIC void berth_allocation_free(struct berth_allocation *allocation);
+
+/* ---- Report: how long it took ---- */
+
+/* Reports the time of a transfer, an access or an iteration that an answer predicted. answer: the
+ * prediction's id. bytes: moved in that time, where these are not those of the request; else 0.
+ * Reports of a kind that agree correct the caller's later predictions. Blocks. Errors of the daemon
+ * include INVALID_PARAMETER (the values have changed since: ask again) and UNAVAILABLE. */
+BERTH_PUBLIC int berth_report(struct berth *berth, const char *answer, int64_t observed_ns,
+                              int64_t bytes);
 
 /* ---- Check: is the node well ---- */
 

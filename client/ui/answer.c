@@ -66,6 +66,10 @@ void ui_prediction(struct ui *ui, const json_t *prediction)
         put_interval(ui, ui_time(ui, low, low_ns), ui_time(ui, high, high_ns));
     if (strcmp(ui_member(prediction, "source"), "measured") != 0)
         put_source(ui, ui_member(prediction, "source"));
+    const json_t *correction = json_object_get(prediction, "correction");
+    if (json_is_object(correction))
+        ui_put(ui, " (%.0f reports, factor %.2f)", ui_member_number(correction, "reports"),
+               ui_member_number(correction, "factor"));
 }
 
 static void put_axes(struct ui *line, const json_t *axes)
@@ -201,6 +205,19 @@ static bool asks_for_action(const json_t *note)
     return false;
 }
 
+/* Prints how to report the time of the first prediction. */
+static void put_report(struct ui *ui, const json_t *reply)
+{
+    const json_t *option = json_array_get(json_object_get(reply, "options"), 0),
+                 *predicted = json_object_get(option != NULL ? option : reply, "predicted");
+    const char *id = ui_member(predicted, "id");
+    if (*id == '\0')
+        return;
+    ui_put(ui, "\nafter a run: berth report-time ");
+    ui_text(ui, id);
+    ui_put(ui, " TIME\n");
+}
+
 void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence)
 {
     const json_t *notes = json_object_get(reply, "warnings"), *note;
@@ -216,6 +233,7 @@ void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence)
     if (ui->why) {
         ui_reasons(ui, json_object_get(reply, "reasons"));
         ui_evidence(ui, evidence);
+        put_report(ui, reply);
     }
     ui_warnings(ui, first);
     if (!ui->why) {

@@ -26,6 +26,10 @@ void ui_progress_bar(struct ui *ui, const json_t *reply);
 void ui_progress_line(struct ui *ui, const json_t *reply);
 void ui_probe_summary(struct ui *ui, const json_t *reply);
 
+/* ui/reports.c: replies of ListReports and of Report. */
+void ui_reports(struct ui *ui, const json_t *reply);
+void ui_reported(struct ui *ui, const json_t *reply);
+
 /* ui/claims.c: replies of Claim, Release and ListClaims. */
 void ui_claim(struct ui *ui, const json_t *reply);
 void ui_released(struct ui *ui, const json_t *reply);

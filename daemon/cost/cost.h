@@ -5,9 +5,9 @@
  * Main types: struct transfer (a transfer alone), struct flow (one among others), struct
  *   limits (shared limits), struct evidence.
  * Uses: base node sim
- * Public headers: agreement.h cost.h derive.h doubt.h endpoints.h estimate.h evidence.h iteration.h
- *   iteration_why.h limits.h matrix.h memkind.h memrate.h memtime.h memuser.h path_inference.h
- *   policy.h runtime_variables.h transfer.h usage.h
+ * Public headers: agreement.h correction.h cost.h derive.h doubt.h endpoints.h estimate.h
+ *   evidence.h iteration.h iteration_why.h limits.h matrix.h memkind.h memrate.h memtime.h
+ *   memuser.h path_inference.h policy.h runtime_variables.h transfer.h usage.h
  * Shown by: tests/unit/cost, docs/ADVICE.md
  */
 #pragma once

@@ -29,6 +29,7 @@ struct sched {
     bool started_out;       /* it was so at the start: the snapshot may lack the file's values */
     const struct snapshot *snapshot;
     uint64_t generation;
+    uint64_t values_version; /* snapshots that differed from the one before */
     struct sched_probe probe;
     struct sched_jobs jobs;
     struct sched_facts facts;
@@ -81,6 +82,7 @@ static void retry_gpus(void *arg);
 
 static void publish(struct sched *sched, const struct snapshot *take_snapshot)
 {
+    sched->values_version += snapshot_differs(sched->snapshot, take_snapshot);
     snapshot_unref(sched->snapshot);
     sched->snapshot = take_snapshot;
     if (sched->stopped == NULL)
@@ -205,6 +207,8 @@ enum sched_state sched_state(const struct sched *sched)
 }
 
 const struct snapshot *sched_snapshot(const struct sched *sched) { return sched->snapshot; }
+
+uint64_t sched_values_version(const struct sched *sched) { return sched->values_version; }
 
 struct store *sched_store(struct sched *sched) { return sched->store; }
 

@@ -1,6 +1,7 @@
 #include "node/snapshot.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,4 +61,53 @@ void snapshot_unref(const struct snapshot *constant)
     free(snapshot->opened);
     free(snapshot->shapes);
     free(snapshot);
+}
+
+/* An interval; NAN unknown. */
+struct number {
+    double value, low, high;
+};
+
+static bool number_differs(struct number a, struct number b)
+{
+    if (isnan(a.value) || isnan(b.value))
+        return isnan(a.value) != isnan(b.value);
+    bool overlaps = a.low <= b.high && b.low <= a.high;
+    return fabs(a.value - b.value) > SNAPSHOT_SAME * fabs(a.value) && !overlaps;
+}
+
+static bool values_differ(const struct values *a, const struct values *b)
+{
+    bool differs = a->count != b->count;
+    for (size_t i = 0; i < a->count && !differs; i++) {
+        const struct value *x = &a->item[i], *y = &b->item[i];
+        differs = x->metric != y->metric || x->from != y->from || x->to != y->to ||
+                  x->source != y->source || strcmp(values_axes(a, x), values_axes(b, y)) != 0 ||
+                  number_differs((struct number){x->value, x->low, x->high},
+                                 (struct number){y->value, y->low, y->high});
+    }
+    return differs;
+}
+
+static bool sets_differ(const struct sets *a, const struct sets *b)
+{
+    size_t count = a != NULL ? a->count : 0;
+    bool differs = count != (b != NULL ? b->count : 0);
+    for (size_t i = 0; i < count && !differs; i++) {
+        const struct set *x = &a->item[i], *y = &b->item[i];
+        differs = x->metric != y->metric || x->flow_count != y->flow_count;
+        for (size_t f = 0; f < x->flow_count && !differs; f++) {
+            const struct set_flow *v = &x->flow[f], *w = &y->flow[f];
+            differs = v->from != w->from || v->to != w->to || strcmp(v->axes, w->axes) != 0 ||
+                      number_differs((struct number){v->bytes_per_s, v->low, v->high},
+                                     (struct number){w->bytes_per_s, w->low, w->high});
+        }
+    }
+    return differs;
+}
+
+bool snapshot_differs(const struct snapshot *a, const struct snapshot *b)
+{
+    return a->graph != b->graph || values_differ(a->values, b->values) ||
+           sets_differ(a->sets, b->sets);
 }

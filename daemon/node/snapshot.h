@@ -80,3 +80,9 @@ enum origin snapshot_origin(const struct snapshot *snapshot);
 
 const struct snapshot *snapshot_ref(const struct snapshot *snapshot);
 void snapshot_unref(const struct snapshot *snapshot); /* NULL is fine */
+
+/* True when predictions by one do not hold by the other: another graph, a value or a concurrent run
+ * more or less, or a number that differs by more than SNAPSHOT_SAME with intervals that do not
+ * overlap. */
+#define SNAPSHOT_SAME 0.05
+bool snapshot_differs(const struct snapshot *a, const struct snapshot *b);

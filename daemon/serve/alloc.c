@@ -8,6 +8,7 @@
 #include "serve/answer.h"
 #include "serve/claim_keep.h"
 #include "serve/daemon.h"
+#include "serve/report.h"
 #include "serve/request.h"
 #include "serve/serve.h"
 
@@ -89,6 +90,7 @@ struct reply {
     struct free_memory_node *free; /* owned */
     struct alloc_request request;  /* points to the three above */
     struct alloc_answer answer;
+    struct report_view reports;
 };
 
 static void reply_free(void *state)
@@ -98,6 +100,7 @@ static void reply_free(void *state)
     free(reply->free);
     snapshot_unref(reply->snap);
     plan_alloc_done(&reply->answer);
+    report_view_done(&reply->reports);
     free(reply);
 }
 
@@ -115,7 +118,10 @@ static void print_option(struct print *print, const struct reply *reply,
     print_key(print, "call");
     print_name(print, call);
     print_key(print, "predicted");
-    answer_print_prediction(print, &option->predicted, NULL);
+    struct report_named predicted = report_view_name(
+        &reply->reports, report_kind_alloc(&reply->request, option->place.kind, reply->snap->graph),
+        option->predicted);
+    answer_print_prediction(print, &predicted, NULL);
     print_key(print, "free_bytes");
     print_count(print, option->free_bytes);
     print_key(print, "free_at_s");
@@ -190,6 +196,8 @@ enum berth_code query_allocate(const struct call *call, struct outcome *ret, str
     enum berth_code code = parse_request(call, reply, err);
     if (code == BERTH_OK)
         code = copy_free_memory(call, reply, err);
+    if (code == BERTH_OK)
+        code = query_report_view(call, &reply->reports, err);
     if (code == BERTH_OK)
         *ret = (struct outcome){
             .kind = reply->request.access_count > ACCESSES_AT_ONCE ? OUTCOME_WORK : OUTCOME_RESULT,

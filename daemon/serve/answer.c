@@ -33,9 +33,30 @@ static const char *const source_names[] = {[SOURCE_MEASURED] = "measured",
                                            [SOURCE_NOMINAL] = "nominal",
                                            [SOURCE_LOWER_BOUND] = "lower_bound"};
 
-void answer_print_prediction(struct print *print, const struct estimate *prediction,
+const char *answer_source_name(enum source source) { return source_names[source]; }
+
+static const char *by_whom(bool is_own) { return is_own ? "own" : "root"; }
+
+static void print_correction(struct print *print, const struct report_named *named)
+{
+    if (named->correction.reports == 0) {
+        print_null(print);
+        return;
+    }
+    print_open(print, '{');
+    print_key(print, "factor");
+    print_real(print, named->correction.factor);
+    print_key(print, "reports");
+    print_integer(print, named->correction.reports);
+    print_key(print, "by");
+    print_name(print, by_whom(named->is_own));
+    print_close(print, '}');
+}
+
+void answer_print_prediction(struct print *print, const struct report_named *named,
                              const char *bottleneck)
 {
+    const struct estimate *prediction = &named->predicted;
     if (!isfinite(prediction->time_ns)) {
         print_null(print);
         return;
@@ -51,6 +72,10 @@ void answer_print_prediction(struct print *print, const struct estimate *predict
     print_string(print, bottleneck);
     print_key(print, "source");
     print_name(print, source_names[prediction->source]);
+    print_key(print, "correction");
+    print_correction(print, named);
+    print_key(print, "id");
+    print_string(print, named->id[0] != '\0' ? named->id : NULL);
     print_close(print, '}');
 }
 
@@ -184,17 +209,32 @@ void answer_print_reasons(struct print *print, const struct reasons *reasons)
     print_close(print, ']');
 }
 
-json_t *answer_prediction(const struct estimate *prediction, const char *bottleneck)
+json_t *answer_correction(const struct correction *correction, bool is_own)
 {
+    if (correction->reports == 0)
+        return json_null();
+    json_t *json = json_object();
+    bool ok = answer_set(json, "factor", json_real(correction->factor)) &&
+              answer_set(json, "reports", json_integer(correction->reports)) &&
+              answer_set(json, "by", json_string_nocheck(by_whom(is_own)));
+    return done(json, ok);
+}
+
+json_t *answer_prediction(const struct report_named *named, const char *bottleneck)
+{
+    const struct estimate *prediction = &named->predicted;
     if (!isfinite(prediction->time_ns))
         return json_null();
     json_t *json = json_object();
-    bool ok = answer_set(json, "time_ns", json_real(prediction->time_ns)) &&
-              answer_set(json, "low_ns", jsonify_number(prediction->low_ns)) &&
-              answer_set(json, "high_ns", jsonify_number(prediction->high_ns)) &&
-              answer_set(json, "bottleneck",
-                         bottleneck != NULL ? json_string_nocheck(bottleneck) : json_null()) &&
-              answer_set(json, "source", json_string_nocheck(source_names[prediction->source]));
+    bool ok =
+        answer_set(json, "time_ns", json_real(prediction->time_ns)) &&
+        answer_set(json, "low_ns", jsonify_number(prediction->low_ns)) &&
+        answer_set(json, "high_ns", jsonify_number(prediction->high_ns)) &&
+        answer_set(json, "bottleneck",
+                   bottleneck != NULL ? json_string_nocheck(bottleneck) : json_null()) &&
+        answer_set(json, "source", json_string_nocheck(source_names[prediction->source])) &&
+        answer_set(json, "correction", answer_correction(&named->correction, named->is_own)) &&
+        answer_set(json, "id", named->id[0] != '\0' ? json_string_nocheck(named->id) : json_null());
     return done(json, ok);
 }
 

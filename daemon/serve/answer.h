@@ -12,9 +12,10 @@
 #include "cost/evidence.h"
 #include "node/reasons.h"
 #include "node/snapshot.h"
+#include "serve/report_keep.h"
 
 /* Prints null when there is no time. bottleneck: NULL none. */
-void answer_print_prediction(struct print *print, const struct estimate *prediction,
+void answer_print_prediction(struct print *print, const struct report_named *prediction,
                              const char *bottleneck);
 
 /* Prints count entries of the evidence, beginning with first. */
@@ -23,7 +24,13 @@ void answer_print_evidence(struct print *print, const struct snapshot *snap,
 void answer_print_reasons(struct print *print, const struct reasons *reasons);
 
 /* Returns null when there is no time. bottleneck: NULL none. */
-json_t *answer_prediction(const struct estimate *prediction, const char *bottleneck);
+json_t *answer_prediction(const struct report_named *prediction, const char *bottleneck);
+
+/* Returns null where the reports are 0. */
+json_t *answer_correction(const struct correction *correction, bool is_own);
+
+/* The name of a source on the wire. */
+const char *answer_source_name(enum source source);
 
 /* Returns count entries of the evidence, beginning with first. */
 json_t *answer_evidence(const struct snapshot *snap, const struct evidence *evidence, size_t first,

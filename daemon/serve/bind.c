@@ -20,6 +20,7 @@
 #include "serve/claim_keep.h"
 #include "serve/daemon.h"
 #include "serve/plan_key.h"
+#include "serve/report.h"
 #include "serve/serve.h"
 
 struct reply {
@@ -29,6 +30,7 @@ struct reply {
     uint64_t claims;    /* generation of the claims that the plan considers */
     bool is_kept;       /* under the key of a claim */
     bool is_within_key; /* planned within a claim that the key names */
+    const struct report_view *reports;
 };
 
 /* A request in progress. The plan uses this alone, on the loop or on the thread pool. Claims are
@@ -45,6 +47,7 @@ struct binding {
     struct plan_key stand; /* storage of the plan under its key */
     json_t *json;          /* the answer until it is sent */
     bool stands;           /* the answer is a stored plan */
+    struct report_view reports;
 };
 
 /* Lists the task's own GPUs, followed by the other allowed ones if the request shows all. The
@@ -204,9 +207,14 @@ static enum berth_code put_launcher(struct reply *reply, json_t *json, struct be
     return code;
 }
 
-static json_t *prediction_json(const struct estimate *prediction, const char *bottleneck)
+static json_t *prediction_json(const struct reply *reply, const struct estimate *prediction,
+                               const char *bottleneck)
 {
-    return answer_prediction(prediction, *bottleneck != '\0' ? bottleneck : NULL);
+    const struct bind_asked *asked = reply->asked;
+    struct report_kind kind = report_kind_bind(
+        &asked->traffic, asked->pattern, asked->request.tasks, reply->answer.gpus_per_task > 0);
+    struct report_named named = report_view_name(reply->reports, kind, *prediction);
+    return answer_prediction(&named, *bottleneck != '\0' ? bottleneck : NULL);
 }
 
 /* Warns of HSA_ENABLE_PEER_SDMA without effect: AMD's runtime copies only between GPUs that it
@@ -241,9 +249,10 @@ static enum berth_code put_answer(struct reply *reply, json_t *json, struct bert
     if (code != BERTH_OK)
         return code;
     bool ok =
-        answer_set(json, "predicted", prediction_json(&answer->predicted, answer->bottleneck)) &&
+        answer_set(json, "predicted",
+                   prediction_json(reply, &answer->predicted, answer->bottleneck)) &&
         answer_set(json, "baseline",
-                   prediction_json(&answer->baseline, answer->baseline_bottleneck)) &&
+                   prediction_json(reply, &answer->baseline, answer->baseline_bottleneck)) &&
         answer_set(json, "proven_optimal", json_boolean(answer->is_proven)) &&
         answer_set(json, "gap", jsonify_number(answer->gap)) &&
         answer_set(json, "evidence",
@@ -261,6 +270,7 @@ static void binding_free(void *state)
     json_decref(binding->json);
     query_bind_request_done(&binding->asked);
     snapshot_unref(binding->snap);
+    report_view_done(&binding->reports);
     free(binding->key);
     free(binding);
 }
@@ -302,7 +312,8 @@ static enum berth_code make_json(void *state, json_t **ret, struct berth_err *er
                           .asked = &binding->asked,
                           .claims = binding->claims,
                           .is_kept = binding->stand.is_claimed,
-                          .is_within_key = binding->is_within_key};
+                          .is_within_key = binding->is_within_key,
+                          .reports = &binding->reports};
     json_t *json = NULL;
     enum berth_code code = plan(binding, &reply.answer, err);
     if (code == BERTH_OK) {
@@ -405,6 +416,8 @@ enum berth_code query_bind(const struct call *call, struct outcome *ret, struct 
     enum berth_code code = parse_request(call, binding, err);
     if (code == BERTH_OK && !binding->stands)
         code = apply_claims(call, binding, err);
+    if (code == BERTH_OK && !binding->stands)
+        code = query_report_view(call, &binding->reports, err);
     if (code == BERTH_OK && binding->stands)
         answer_kept(binding, ret);
     else if (code == BERTH_OK)

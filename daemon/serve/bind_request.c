@@ -162,7 +162,7 @@ static enum berth_code read_traffic(const struct graph *graph, const json_t *par
         request.bytes = asked->bytes_assumed;
     }
     request.ranks = asked->ranks;
-    request.pattern = (enum traffic_pattern)pattern;
+    request.pattern = asked->pattern = (enum traffic_pattern)pattern;
     asked->request.by = (enum copy_by)mechanism;
     asked->request.traffic = &asked->traffic;
     if (code == BERTH_OK)

@@ -18,6 +18,7 @@ struct bind_asked {
     int64_t *ranks; /* owned, one for each task; NULL not given */
     /* owned; empty also when a pattern has no partners for these ranks */
     struct traffic traffic;
+    enum traffic_pattern pattern;
     int64_t bytes_assumed; /* the pattern has no size: host_bytes, else BIND_BYTES_ASSUMED; 0 */
     const char *key;       /* borrowed; NULL none */
     bool shows_all;

@@ -8,6 +8,7 @@
 #include "base/config.h"
 #include "base/files.h"
 #include "serve/plan_cache.h"
+#include "serve/report_keep.h"
 #include "varlink/notifier.h"
 
 struct claim_keep;
@@ -24,6 +25,7 @@ struct daemon {
     struct sched *sched;
     struct claim_keep *claims;
     struct plan_cache plans; /* plans under keys without a claim */
+    struct report_keep reports;
     struct server *server;
     /* NULL for a recorded node, whose memory cannot be read */
     struct free_memory *free_memory;

@@ -30,5 +30,7 @@ const struct method methods[] = {
     {"io.berth.Placement.Claim", ACCESS_ANY, query_claim},
     {"io.berth.Placement.ListClaims", ACCESS_ANY, query_list_claims},
     {"io.berth.Placement.Release", ACCESS_ANY, query_release},
+    {"io.berth.Placement.Report", ACCESS_ANY, query_report},
+    {"io.berth.Placement.ListReports", ACCESS_ANY, query_list_reports},
     {NULL, ACCESS_ANY, NULL},
 };

@@ -9,6 +9,7 @@
 #include "serve/answer.h"
 #include "serve/claim_keep.h"
 #include "serve/daemon.h"
+#include "serve/report.h"
 #include "serve/request.h"
 #include "serve/serve.h"
 
@@ -20,6 +21,7 @@ struct reply {
     struct route_transfer concurrent[ROUTE_CONCURRENT_MAX];
     struct route_request request; /* points to both above */
     struct route_answer answer;
+    struct report_view reports;
 };
 
 static void reply_free(void *state)
@@ -28,6 +30,7 @@ static void reply_free(void *state)
     allowed_done(&reply->allowed);
     snapshot_unref(reply->snap);
     plan_route_done(&reply->answer);
+    report_view_done(&reply->reports);
     free(reply);
 }
 
@@ -93,7 +96,10 @@ static void print_option(struct print *print, const struct reply *reply,
     print_key(print, "call");
     print_string(print, call.text);
     print_key(print, "predicted");
-    answer_print_prediction(print, &option->predicted,
+    struct report_named predicted =
+        report_view_name(&reply->reports, report_kind_route(snap->graph, &reply->request, option),
+                         option->predicted);
+    answer_print_prediction(print, &predicted,
                             option->shared != NULL ? option->shared->name : NULL);
     print_key(print, "evidence");
     answer_print_evidence(print, snap, &reply->answer.evidence, option->why, option->why_count);
@@ -195,6 +201,8 @@ enum berth_code query_route(const struct call *call, struct outcome *ret, struct
     enum berth_code code = read_request(graph, call->params, &reply->allowed, request, err);
     if (code == BERTH_OK)
         code = read_concurrent(graph, call->params, reply->concurrent, request, err);
+    if (code == BERTH_OK)
+        code = query_report_view(call, &reply->reports, err);
     if (code == BERTH_OK)
         /* it takes 0.1 to 1 ms */
         *ret = (struct outcome){

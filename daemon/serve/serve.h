@@ -45,3 +45,6 @@ enum berth_code query_claim(const struct call *call, struct outcome *ret, struct
 enum berth_code query_release(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_list_claims(const struct call *call, struct outcome *ret,
                                   struct berth_err *err);
+enum berth_code query_report(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_list_reports(const struct call *call, struct outcome *ret,
+                                   struct berth_err *err);

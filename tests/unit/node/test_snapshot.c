@@ -1,3 +1,4 @@
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,6 +63,41 @@ static void without_notes(void **state)
     graph_unref(graph);
 }
 
+static struct snapshot *with_distance(struct graph *graph, double value, double low, double high)
+{
+    struct values *values = values_new();
+    struct value v = {.metric = METRIC_NUMA_DISTANCE, .value = value, .low = low, .high = high};
+    assert_true(values_add(values, &v, "", NULL));
+    values_finish(values);
+    return snapshot_new(graph, values, NULL, 0, 0, 1);
+}
+
+static void differs_by_more_than_noise(void **state)
+{
+    (void)state;
+    const struct {
+        double value, low, high;
+        bool differs;
+    } cases[] = {{100, 99, 101, false}, {104, 103, 105, false}, {106, 100, 112, false},
+                 {106, 105, 107, true}, {94, 93, 95, true},     {200, NAN, NAN, true}};
+    struct graph *graph = small_graph(), *other = small_graph();
+    struct snapshot *before = with_distance(graph, 100, 99, 101),
+                    *none = snapshot_new(graph, values_new(), NULL, 0, 0, 1),
+                    *elsewhere = with_distance(other, 100, 99, 101);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct snapshot *after = with_distance(graph, cases[i].value, cases[i].low, cases[i].high);
+        assert_int_equal(snapshot_differs(before, after), cases[i].differs);
+        snapshot_unref(after);
+    }
+    assert_true(snapshot_differs(before, none));
+    assert_true(snapshot_differs(before, elsewhere));
+    snapshot_unref(before);
+    snapshot_unref(none);
+    snapshot_unref(elsewhere);
+    graph_unref(graph);
+    graph_unref(other);
+}
+
 /* Two threads take and drop references and read, while the first one drops its own: the sanitizers
  * judge. */
 static void *reader(void *arg)
@@ -100,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holds_what_it_was_given),
         cmocka_unit_test(without_notes),
+        cmocka_unit_test(differs_by_more_than_noise),
         cmocka_unit_test(references_from_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
