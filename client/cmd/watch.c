@@ -1,4 +1,5 @@
 /* berth watch: what changed with each new snapshot, from which to which value. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,13 @@
 
 #define SHOWN_MOST   5 /* changed values of a metric, the largest change first */
 #define CHANGES_MOST 65536
+#define TEXT_BYTES   1024
 
 struct watch {
     struct cmd *cmd;
     struct berth *values; /* a connection of its own, as the stream keeps the first; NULL none */
     json_t *known;        /* by metric: cells by "from to axes" */
+    json_t *claims;       /* by name; NULL unknown */
     bool is_json, has_begun;
 };
 
@@ -108,6 +111,77 @@ static size_t compare(const json_t *before, json_t *now, struct change *change, 
     return count;
 }
 
+/* Prints an event: lines of a terminal's width; one line to a file, for grep. */
+static void put_event(struct ui *ui, const char *when, const char *text)
+{
+    bool is_terminal = isatty(STDOUT_FILENO);
+    ui->width = is_terminal ? ui->width : INT_MAX;
+    ui_line(ui, 4, "%s %s", when, text);
+}
+
+/* ---- claims ---- */
+
+/* The claims by name; NULL where they cannot be had. */
+static json_t *load_claims(struct watch *watch)
+{
+    json_t *reply = cmd_try(watch->values, "io.berth.Placement.ListClaims", json_object()),
+           *claims = reply != NULL ? json_object() : NULL, *claim;
+    size_t i;
+    json_array_foreach(json_object_get(reply, "claims"), i, claim)
+    {
+        json_object_set(claims, ui_member(claim, "claim"), claim);
+    }
+    json_decref(reply);
+    return claims;
+}
+
+static void put_claim(struct ui *ui, const char *when, const char *name, const json_t *claim,
+                      const char *event)
+{
+    struct ui line = {.utf8 = ui->utf8};
+    char until[UI_NUMBER];
+    ui_put(&line, "claim ");
+    ui_text(&line, name);
+    ui_put(&line, " %s", event);
+    ui_put(&line, ": ");
+    ui_claim_holding(&line, claim);
+    if (strcmp(event, "ended") != 0)
+        ui_put(&line, " until %s",
+               ui_when(until, json_integer_value(json_object_get(claim, "expires_at_s"))));
+    put_event(ui, when, line.text != NULL ? line.text : "");
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
+}
+
+/* Prints which claims came, changed or ended, and keeps the list. */
+static void put_claims(struct watch *watch, struct ui *ui, const char *when)
+{
+    json_t *now = load_claims(watch), *claim;
+    const char *name;
+    size_t length = ui->length;
+    json_object_foreach(now, name, claim)
+    {
+        const json_t *before = json_object_get(watch->claims, name);
+        if (before == NULL)
+            put_claim(ui, when, name, claim, "began");
+        else if (!json_equal(before, claim))
+            put_claim(ui, when, name, claim, "changed");
+    }
+    json_object_foreach(watch->claims, name, claim)
+    {
+        if (now != NULL && json_object_get(now, name) == NULL)
+            put_claim(ui, when, name, claim, "ended");
+    }
+    if (ui->length == length)
+        put_event(ui, when, "claims changed (berth claims)");
+    if (now != NULL) {
+        json_decref(watch->claims);
+        watch->claims = now;
+    }
+}
+
+/* ---- values ---- */
+
 /* Prints the largest changes of a metric, and keeps its values. */
 static void put_metric(struct watch *watch, struct ui *ui, const char *when, const char *metric)
 {
@@ -115,26 +189,30 @@ static void put_metric(struct watch *watch, struct ui *ui, const char *when, con
     const json_t *before = json_object_get(watch->known, metric);
     struct change *change = now != NULL ? calloc(CHANGES_MOST, sizeof *change) : NULL;
     const char *unit = json_string_value(json_object_get(now, ""));
-    char one[UI_NUMBER], other[UI_NUMBER];
+    char one[UI_NUMBER], other[UI_NUMBER], ratio[UI_NUMBER], text[TEXT_BYTES];
     size_t added = 0, count = change != NULL ? compare(before, now, change, &added) : 0;
     for (size_t i = 0; i < count && i < SHOWN_MOST; i++) {
         double was = json_number_value(change[i].before), is = json_number_value(change[i].now);
-        ui_put(ui, "%s %s %s: %s to %s", when, metric, change[i].cell, ui_value(ui, one, was, unit),
-               ui_value(ui, other, is, unit));
+        ratio[0] = '\0';
         if (isfinite(change[i].size))
-            ui_put(ui, " (%+.1f %%)", 100 * (is / was - 1));
-        ui_put(ui, "\n");
+            snprintf(ratio, sizeof ratio, " (%+.1f %%)", 100 * (is / was - 1));
+        snprintf(text, sizeof text, "%s %s: %s to %s%s", metric, change[i].cell,
+                 ui_value(ui, one, was, unit), ui_value(ui, other, is, unit), ratio);
+        put_event(ui, when, text);
     }
+    text[0] = '\0';
     if (count > SHOWN_MOST && isinf(change[SHOWN_MOST].size))
-        ui_put(ui, "%s %s: %zu more values changed\n", when, metric, count - SHOWN_MOST);
+        snprintf(text, sizeof text, "%s: %zu more values changed", metric, count - SHOWN_MOST);
     else if (count > SHOWN_MOST)
-        ui_put(ui, "%s %s: %zu more values changed by at most %.1f %%\n", when, metric,
-               count - SHOWN_MOST, 100 * expm1(change[SHOWN_MOST].size));
-    if (count == 0 && added > 0)
-        ui_put(ui, "%s %s: %zu new values\n", when, metric, added);
+        snprintf(text, sizeof text, "%s: %zu more values changed by at most %.1f %%", metric,
+                 count - SHOWN_MOST, 100 * expm1(change[SHOWN_MOST].size));
+    else if (count == 0 && added > 0)
+        snprintf(text, sizeof text, "%s: %zu new values", metric, added);
     else if (count == 0)
-        ui_put(ui, "%s %s: measured again%s\n", when, metric,
-               now != NULL || watch->values == NULL ? "" : ", but the values cannot be had");
+        snprintf(text, sizeof text, "%s: measured again%s", metric,
+                 now != NULL || watch->values == NULL ? "" : ", but the values cannot be had");
+    if (text[0] != '\0')
+        put_event(ui, when, text);
     free(change);
     if (now != NULL)
         json_object_set_new(watch->known, metric, now);
@@ -143,29 +221,29 @@ static void put_metric(struct watch *watch, struct ui *ui, const char *when, con
 static void put_changes(struct watch *watch, struct ui *ui, const json_t *reply)
 {
     const json_t *item;
-    char when[UI_NUMBER];
+    char when[UI_NUMBER], text[2 * UI_NUMBER];
     size_t i;
     ui_when(when, (int64_t)time(NULL));
     if (!watch->has_begun) {
         load_all(watch);
-        ui_put(ui, "%s watching from snapshot ", when);
-        ui_text(ui, ui_member(reply, "snapshot"));
-        ui_put(ui, "%s\n",
-               cmd_has(watch->cmd, &cmd_globals[CMD_NODE]) ? ": a recorded node does not change"
-                                                           : "");
+        watch->claims = load_claims(watch);
+        ui_clean(text, sizeof text, ui_member(reply, "snapshot"));
+        ui_line(ui, 4, "%s watching from snapshot %s%s", when, text,
+                cmd_has(watch->cmd, &cmd_globals[CMD_NODE]) ? ": a recorded node does not change"
+                                                            : "");
         watch->has_begun = true;
         return;
     }
     json_array_foreach(json_object_get(reply, "changed"), i, item)
     {
         const char *name = json_is_string(item) ? json_string_value(item) : "?";
-        char clean[UI_NUMBER * 2];
-        ui_clean(clean, sizeof clean, name);
-        if (strcmp(name, "claims") == 0 || strcmp(name, "node") == 0)
-            ui_put(ui, "%s %s changed (berth %s)\n", when, name,
-                   strcmp(name, "claims") == 0 ? "claims" : "topo");
+        ui_clean(text, sizeof text, name);
+        if (strcmp(name, "claims") == 0)
+            put_claims(watch, ui, when);
+        else if (strcmp(name, "node") == 0)
+            put_event(ui, when, "node changed (berth topo)");
         else
-            put_metric(watch, ui, when, clean);
+            put_metric(watch, ui, when, text);
     }
 }
 
@@ -209,6 +287,7 @@ static int run(struct cmd *cmd)
     enum cmd_end end = cmd_stream_run(cmd, &stream);
     json_decref(request);
     json_decref(watch.known);
+    json_decref(watch.claims);
     berth_free(watch.values);
     return end == CMD_END_LOST ? cmd_fail_daemon(cmd, stream.lost) : stream.status;
 }

@@ -34,6 +34,8 @@ void ui_reported(struct ui *ui, const json_t *reply);
 void ui_claim(struct ui *ui, const json_t *reply);
 void ui_released(struct ui *ui, const json_t *reply);
 void ui_claims(struct ui *ui, const json_t *reply);
+/* Prints who has which places, and what for, without a line end. */
+void ui_claim_holding(struct ui *ui, const json_t *claim);
 
 /* ui/transfer.c and ui/contention.c: replies of GetCurves and of GetContention. A concurrent
  * run shows its flows, the rate of each, the rate predicted from the shared limits, and those

@@ -67,6 +67,19 @@ static void put_row(struct ui_table *table, const json_t *claim)
     free(places);
 }
 
+void ui_claim_holding(struct ui *ui, const json_t *claim)
+{
+    char name[64], *places = join(json_object_get(claim, "places"));
+    ui->failed = ui->failed || places == NULL;
+    ui_text(ui, user(name, sizeof name, json_integer_value(json_object_get(claim, "uid"))));
+    ui_put(ui, " has ");
+    ui_text(ui, places);
+    ui_put(ui, " (");
+    ui_text(ui, ui_member(claim, "purpose"));
+    ui_put(ui, ")");
+    free(places);
+}
+
 void ui_claims(struct ui *ui, const json_t *reply)
 {
     const json_t *claims = json_object_get(reply, "claims"), *claim;

@@ -8,9 +8,9 @@
 
 #include "ui/answer.h"
 
-#define BAR    24 /* most columns of a bar */
-#define BESIDE 73 /* columns beside it: time, value, interval, verdict */
-#define LINE   64 /* most columns of the line over all points */
+#define COLUMNS 80 /* most columns of a line, on a wider terminal too */
+#define BESIDE  72 /* columns beside a bar: time, value, interval, verdict */
+#define LINE    64 /* most columns of the line over all points */
 
 /* Baseline from the reply of GetBaseline; numbers are NAN without one. */
 struct expected {
@@ -104,8 +104,7 @@ static void put_bar(struct ui *ui, double share)
 {
     static const char *const parts[] = {"",       "\u258f", "\u258e", "\u258d",
                                         "\u258c", "\u258b", "\u258a", "\u2589"};
-    int most = ui->width - BESIDE < BAR ? ui->width - BESIDE : BAR;
-    most = most < 0 ? 0 : most;
+    int most = ui->width - BESIDE < 0 ? 0 : ui->width - BESIDE;
     int eighths = (int)lround(share * most * 8),
         columns = ui->utf8 ? eighths / 8 : (eighths + 4) / 8;
     for (int i = 0; i < columns; i++)
@@ -154,20 +153,16 @@ static bool is_reported(const char *condition)
 
 static void put_change(struct ui *ui, const char *key, const json_t *before, const json_t *now)
 {
+    const char *was = before != NULL ? json_string_value(before) : NULL,
+               *is = now != NULL ? json_string_value(now) : NULL;
     ui_put(ui, "    ");
-    ui_style(ui, UI_BOLD);
-    ui_text(ui, key);
-    ui_style(ui, UI_PLAIN);
-    if (before != NULL && now != NULL) {
-        ui_put(ui, " was ");
-        ui_text(ui, json_string_value(before));
-        ui_put(ui, ", is ");
-        ui_text(ui, json_string_value(now));
-    } else {
-        ui_put(ui, now != NULL ? " is new: " : " is known no longer: ");
-        ui_text(ui, json_string_value(now != NULL ? now : before));
-    }
-    ui_put(ui, "\n");
+    if (was != NULL && is != NULL)
+        ui_line(ui, 8, "%s was %s, is %s", key, was, is);
+    else
+        ui_line(ui, 8, "%s is %s: %s", key, is != NULL ? "new" : "known no longer",
+                is != NULL    ? is
+                : was != NULL ? was
+                              : "?");
 }
 
 /* A daily median has no conditions of its own, so it is not compared. */
@@ -190,11 +185,27 @@ static void put_changes(struct ui *ui, const json_t *before, const json_t *now)
     }
 }
 
+/* "19.9 to 20.1 GB/s": the unit once where both ends have the same. */
+static void write_interval(const struct ui *ui, const json_t *point, const char *unit, char *text,
+                           size_t size)
+{
+    char low[UI_NUMBER], high[UI_NUMBER];
+    double least = ui_member_number(point, "low"), most = ui_member_number(point, "high");
+    text[0] = '\0';
+    if (isnan(least) || isnan(most))
+        return;
+    ui_value(ui, low, least, unit);
+    ui_value(ui, high, most, unit);
+    char *of_low = strchr(low, ' '), *of_high = strchr(high, ' ');
+    if (of_low != NULL && of_high != NULL && strcmp(of_low, of_high) == 0)
+        *of_low = '\0';
+    snprintf(text, size, "%s to %s", low, high);
+}
+
 static void put_point(struct ui *ui, const struct expected *expected, const json_t *point,
                       double best)
 {
-    char when[UI_NUMBER], value[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER],
-        interval[2 * UI_NUMBER + 8];
+    char when[UI_NUMBER], value[UI_NUMBER], interval[2 * UI_NUMBER + 8];
     double number = ui_member_number(point, "value");
     int verdict = out_of_line(expected, point);
     long long of = (long long)integer_of(point, "values");
@@ -202,15 +213,11 @@ static void put_point(struct ui *ui, const struct expected *expected, const json
     if (of > 0) /* the day alone */
         snprintf(when + strcspn(when, " "), UI_NUMBER - strcspn(when, " "), ": %lld values", of);
     ui_value(ui, value, number, expected->unit);
-    interval[0] = '\0';
-    if (!isnan(ui_member_number(point, "low")) && !isnan(ui_member_number(point, "high")))
-        snprintf(interval, sizeof interval, "%s to %s",
-                 ui_value(ui, low, ui_member_number(point, "low"), expected->unit),
-                 ui_value(ui, high, ui_member_number(point, "high"), expected->unit));
-    ui_put(ui, "  %-23s  ", when);
+    write_interval(ui, point, expected->unit, interval, sizeof interval);
+    ui_put(ui, "  %-25s  ", when);
     ui_pad(ui, 10 - ui_columns(value));
     ui_put(ui, "%s  %s", value, interval);
-    ui_pad(ui, 24 - ui_columns(interval));
+    ui_pad(ui, 21 - ui_columns(interval));
     ui_put(ui, "  ");
     ui_style(ui, verdict < 0 ? UI_WARN : verdict > 0 ? UI_GOOD : UI_PLAIN);
     put_bar(ui, goodness(expected, number, best));
@@ -224,6 +231,7 @@ void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, si
     const json_t *points = json_object_get(history, "points");
     size_t count = json_array_size(points), first = count > most ? count - most : 0;
     struct expected expected = expected_of(baseline);
+    ui->width = ui->width < COLUMNS ? ui->width : COLUMNS;
     put_expected(ui, baseline, &expected);
     if (count == 0) {
         ui_put(ui, "no past of it is kept (a recorded node has none), or none of that time\n");

@@ -118,7 +118,7 @@ def a_day_of_the_history_tells_its_values():
     baseline = {"unit": "bytes_per_s", "better": "higher", "baseline": None}
     with Service(lambda call: [says(baseline if call["method"].endswith("GetBaseline") else {"points": points})]) as service:
         status, out, err = berth("history", "memory_bandwidth", "llc0", "numa0", socket_path=service.path)
-    assert status == 0 and "  2024-10-04: 24 values       70 GB/s  60 GB/s to 80 GB/s" in out and "UTC" not in out, (out, err)
+    assert status == 0 and "  2024-10-04: 24 values         70 GB/s  60 to 80 GB/s" in out and "UTC" not in out, (out, err)
 
 
 def no_daemon_is_69_and_says_what_to_do():

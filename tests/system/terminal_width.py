@@ -13,10 +13,11 @@ import termios
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, NODES  # noqa: E402
 from health import recorded_but  # noqa: E402
+from service import Service  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
 WIDTH = 80
-PLAIN = {**os.environ, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1", "BERTH_SOCKET": "/nonexistent"}
+PLAIN = {**os.environ, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "xterm", "TZ": "XXX-05:30", "NO_COLOR": "1", "BERTH_SOCKET": "/nonexistent"}
 
 
 def shown(*words):
@@ -87,6 +88,16 @@ def findings_fit():
         assert not [line for line in lines[1:] if len(line) > WIDTH], lines
 
 
+def a_history_fits():
+    """With the longest values, a zone of five letters, and conditions of any length."""
+    points = [{"measured_at_s": 1790000000 + 100 * i, "value": value, "low": 0.9 * value, "high": 1.1 * value, "values": 0, "conditions": {"driver": f"{i} " + 30 * "word "}}
+              for i, value in enumerate((985e6, 1.05e9, 20e9))]
+    baseline = {"unit": "bytes_per_s", "better": "higher", "baseline": {"expected": 20e9, "worse_beyond": 18e9, "better_beyond": 22e9, "begun_at_s": 1, "values": 9}}
+    with Service(lambda message: [json.dumps({"parameters": baseline if message["method"].endswith("GetBaseline") else {"points": points}}).encode() + b"\0"]) as service:
+        text = fits("--socket", service.path, "history", "memory_bandwidth", "llc0", "numa0")
+        assert "886 MB/s to 1.08 GB/s" in text and "18 to 22 GB/s" in text and text.count("worse") == 2 and "driver was 0 word" in text, text
+
+
 def what_a_node_has_none_of_is_no_slip_of_the_finger():
     for words in (["route", "gpu0", "gpu1", "1M"], ["health", "gpu0"], ["matrix", "gpu_gpu_kernel", "--from", "gpu0"]):
         done = subprocess.run([BIN / "berth", "--node", NODES / "epyc-2s", *words], capture_output=True, text=True, env=PLAIN)
@@ -126,4 +137,4 @@ def a_screen_has_the_whole_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, help_of_make_fits, answers_fit, findings_fit, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, help_of_make_fits, answers_fit, findings_fit, a_history_fits, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)

@@ -2,7 +2,9 @@
 
 Prints TAP.
 """
+import os
 import pathlib
+import pwd
 import re
 import subprocess
 import sys
@@ -38,10 +40,13 @@ def a_change_has_its_values():
                 assert re.fullmatch(WHEN + words + "\n", line), (words, line)
             number = subprocess.run([BIN / "berth", "--socket", daemon.socket, "claim", "core0", "--ttl", "60", "-q"], capture_output=True, text=True)
             assert number.returncode == 0 and re.fullmatch(r"c[0-9a-z]+\n", number.stdout), number
+            name, user = number.stdout.strip(), pwd.getpwuid(os.getuid()).pw_name
             line = watcher.stdout.readline()
-            assert re.fullmatch(WHEN + r"claims changed \(berth claims\)\n", line), line
-            done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "release", number.stdout.strip()], capture_output=True, text=True)
+            assert re.fullmatch(WHEN + f"claim {name} began: {user} has core0 \\(.+\\) until {WHEN.rstrip()}\n", line), line
+            done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "release", name], capture_output=True, text=True)
             assert done.returncode == 0, done
+            line = watcher.stdout.readline()
+            assert re.fullmatch(WHEN + f"claim {name} ended: {user} has core0 \\(.+\\)\n", line), line
         finally:
             watcher.kill()
             watcher.wait()
