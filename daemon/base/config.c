@@ -53,6 +53,8 @@ static const struct key keys[] = {
      "time for the quick profile of the GPU probe, once the driver has started"},
     {"gpu_retry_s", KEY_NUMBER, FIELD(gpu_retry_s), 0, 86400, "60",
      "delay before GPUs that were in use are measured again, doubled up to 600 s; 0: never"},
+    {"counters_s", KEY_NUMBER, FIELD(counters_s), 0, 86400, "600",
+     "time between readings of error counters of PCIe, GPUs and NICs; 0: only at the start"},
     {"full_budget_s", KEY_NUMBER, FIELD(full_budget_s), 1, 86400, "1800",
      "time for the full profile of one probe"},
     {"probe_silence_s", KEY_NUMBER, FIELD(probe_silence_s), 1, 3600, "20",

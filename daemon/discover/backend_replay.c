@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/counters.h"
+
 #define NODE_JSON_MAX (1u << 20)
 #define XML_MAX       (64u << 20)
 
@@ -21,6 +23,7 @@ void backend_replay_done(struct replay *replay)
     free(replay->xml_name);
     free(replay->kfd);
     free(replay->facts);
+    free(replay->counters);
     free(replay->measurements);
     json_decref(replay->software);
     *replay = (struct replay){0};
@@ -136,6 +139,9 @@ static enum berth_code read_node(const struct files *io, const json_t *node, str
         code = read_named(io, node, "hwloc", XML_MAX, &replay->xml_name, &replay->xml, err);
     if (code == BERTH_OK)
         code = read_named(io, node, "facts", RECORD_FILE_MAX, NULL, &replay->facts, err);
+    if (code == BERTH_OK)
+        code =
+            read_named(io, node, "counters", COUNTERS_FILE_MAX, NULL, &replay->counters, err);
     if (code == BERTH_OK)
         code = get_path(node, "measurements", &replay->measurements, err);
     if (code == BERTH_OK && replay->measurements != NULL && !files_exists(io, replay->measurements))

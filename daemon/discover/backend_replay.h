@@ -15,6 +15,7 @@ struct replay {
     char *root;         /* the folder's real path */
     char *name;         /* node.json's, else the folder's own */
     char *xml;          /* text of the hwloc XML; NULL none; so are the next three */
+    char *counters;     /* text of the error counters */
     char *xml_name;     /* the file's name in the folder */
     char *kfd;          /* path below root, "/kfd" */
     char *facts;        /* text */

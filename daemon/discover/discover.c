@@ -181,6 +181,8 @@ enum berth_code discover_folder(const char *folder, struct discovery *ret, struc
         code = read_measurements(&io, replay.measurements, &found, err);
     if (code == BERTH_OK && !curve_fill_large(found.values, found.graph))
         code = err_set(err, BERTH_NO_MEMORY, "no memory for discovery");
+    if (code == BERTH_OK && replay.counters != NULL)
+        counters_parse(replay.counters, &found.counters);
     backend_replay_done(&replay);
     if (code != BERTH_OK) {
         discovery_done(&found);
@@ -195,5 +197,6 @@ void discovery_done(struct discovery *discovery)
     graph_unref(discovery->graph);
     values_free(discovery->values);
     sets_free(discovery->sets);
+    counters_done(&discovery->counters);
     *discovery = (struct discovery){0};
 }

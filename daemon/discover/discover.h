@@ -4,7 +4,7 @@
  *
  * Main types: struct backend (one source), struct draft (the graph as it grows), struct discovery.
  * Uses: base node
- * Public headers: backend_hwloc_measured.h backend_hwloc_view.h discover.h
+ * Public headers: backend_hwloc_measured.h backend_hwloc_view.h counter_files.h discover.h
  * Shown by: tests/unit/discover, tests/replay
  *
  * Discovery: backends read the world and add to one draft, which becomes a graph.
@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/files.h"
+#include "node/counters.h"
 #include "node/graph.h"
 #include "node/sets.h"
 #include "node/values.h"
@@ -22,9 +23,10 @@ struct discovery {
     struct graph *graph; /* finished; the caller's reference */
     /* finished: nominal values of the firmware, and the measurements of a folder */
     struct values *values;
-    struct sets *sets;     /* of a folder; NULL none */
-    int64_t measured_at_s; /* of the measurements of a folder; 0 none */
-    char left_out[256];    /* number of skipped lines of the measurements, and why; "" none */
+    struct sets *sets;        /* of a folder; NULL none */
+    struct counters counters; /* of a folder */
+    int64_t measured_at_s;    /* of the measurements of a folder; 0 none */
+    char left_out[256];       /* number of skipped lines of the measurements, and why; "" none */
 };
 
 /* Discovers this machine: hwloc, then kfd, then facts (text of a gpu probe; NULL none). Fails only
@@ -50,13 +52,14 @@ struct folder_contents {
     const struct graph *graph;
     enum origin origin; /* of the snapshot */
     const struct values *values;
-    const struct sets *sets; /* NULL none */
+    const struct sets *sets;         /* NULL none */
+    const struct counters *counters; /* NULL none */
 };
 
 /* discover/folder_writer.c: writes a node folder as files, for Record: node.json, topology.xml,
- * kfd/..., facts.jsonl, measurements.jsonl. The function visit receives each once and returns false
- * to stop. folder is the source of the other files; NULL: the live machine. Slow (tens of ms): call
- * it on a worker thread. */
+ * kfd/..., facts.jsonl, counters.jsonl, measurements.jsonl. The function visit receives each once
+ * and returns false to stop. folder is the source of the other files; NULL: the live machine. Slow
+ * (tens of ms): call it on a worker thread. */
 typedef bool (*discover_visit)(void *arg, const char *file, const char *text, size_t length);
 enum berth_code discover_write_folder(const struct files *io, const char *folder,
                                       const struct folder_contents *contents, discover_visit visit,

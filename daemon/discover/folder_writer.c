@@ -270,6 +270,22 @@ static enum berth_code record_kfd(struct recording *recording, struct berth_err 
     return code;
 }
 
+static bool has_counters(const struct folder_contents *contents)
+{
+    const struct counters *counters = contents->counters;
+    return counters != NULL && counters->count > 0;
+}
+
+static enum berth_code record_counters(struct recording *recording, struct berth_err *err)
+{
+    char *text = counters_print(recording->contents->counters);
+    if (text == NULL)
+        return no_memory(err);
+    emit(recording, "counters.jsonl", text);
+    free(text);
+    return BERTH_OK;
+}
+
 static enum berth_code record_node_json(struct recording *recording, struct berth_err *err)
 {
     const struct folder_contents *contents = recording->contents;
@@ -278,10 +294,11 @@ static enum berth_code record_node_json(struct recording *recording, struct bert
     bool has_measurements = next_group(contents->values, NULL, recording->has_nominal) != NULL ||
                             (contents->sets != NULL && contents->sets->count > 0);
     json_t *node =
-        json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*}", "name", graph->name, "origin",
+        json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:s*}", "name", graph->name, "origin",
                   origin_name(origin), "hwloc", recording->xml != NULL ? "topology.xml" : NULL,
                   "kfd", recording->kfd != NULL ? "kfd" : NULL, "facts",
-                  recording->facts != NULL ? "facts.jsonl" : NULL, "measurements",
+                  recording->facts != NULL ? "facts.jsonl" : NULL, "counters",
+                  has_counters(contents) ? "counters.jsonl" : NULL, "measurements",
                   has_measurements ? "measurements.jsonl" : NULL);
     json_t *software = json_object();
     bool ok = node != NULL && software != NULL;
@@ -308,6 +325,8 @@ static enum berth_code record_all(struct recording *recording, struct berth_err 
         code = record_kfd(recording, err);
     if (code == BERTH_OK && recording->facts != NULL)
         emit(recording, "facts.jsonl", recording->facts);
+    if (code == BERTH_OK && has_counters(recording->contents))
+        code = record_counters(recording, err);
     return code == BERTH_OK ? record_values(recording, err) : code;
 }
 

@@ -24,6 +24,9 @@ struct finding *findings_add(struct findings *findings, enum severity severity, 
  * discover/backend_facts.c reads (docs/RECORD.md, Facts). Fails with NO_MEMORY. */
 enum berth_code driver_findings_add(struct findings *findings, struct berth_err *err);
 
+/* Adds findings from error counters that rose. Fails with NO_MEMORY. */
+enum berth_code counter_findings_add(struct findings *findings, struct berth_err *err);
+
 /* Adds findings from measured values, compared with nominal ones, peers and baselines. Fails with
  * NO_MEMORY. */
 enum berth_code value_findings_add(struct findings *findings, struct berth_err *err);

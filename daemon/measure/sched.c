@@ -44,11 +44,12 @@ struct sched {
     struct sched_again again;
     struct sched_upkeep upkeep;
     struct sched_watch watch;
+    uv_timer_t counters; /* reads error counters */
     void (*stopped)(void *arg);
     void *stopped_arg;
 };
 
-enum build_kind { BUILD_RUN, BUILD_NOTES, BUILD_DISCOVER, BUILD_ACCEPT };
+enum build_kind { BUILD_RUN, BUILD_NOTES, BUILD_DISCOVER, BUILD_ACCEPT, BUILD_COUNTERS };
 
 /* Job that makes the next snapshot: stores a run, discovers again, or accepts a baseline. It owns
  * everything that it uses. */
@@ -79,6 +80,7 @@ static void probe_facts(void *arg, char *take_facts);
 static void facts_answered(void *arg);
 static void resume_due(void *arg);
 static void retry_gpus(void *arg);
+static void read_counters(uv_timer_t *timer);
 
 static void publish(struct sched *sched, const struct snapshot *take_snapshot)
 {
@@ -96,6 +98,8 @@ static struct history_env past_env_now(const struct sched *sched)
                                .now_s = clock_now_s(sched->env.clock)};
     if (sched->env.config->baseline != NULL)
         snprintf(past.folder, sizeof past.folder, "%s", sched->env.config->baseline);
+    if (sched->env.config->node == NULL && sched->env.config->state_dir != NULL)
+        snprintf(past.state_dir, sizeof past.state_dir, "%s", sched->env.config->state_dir);
     return past;
 }
 
@@ -113,7 +117,8 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
                                          &sched->store, err);
     if (code == BERTH_OK) {
         sched->store_changes = store_changes(sched->store);
-        const struct snapshot_builder builder = {sched->store, &past, ++sched->generation};
+        const struct snapshot_builder builder = {
+            .store = sched->store, .past = &past, .generation = ++sched->generation};
         code = snapshot_builder_discover(&builder, env->io, folder, NULL, &sched->snapshot, err);
     }
     if (code != BERTH_OK) {
@@ -132,6 +137,8 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
     sched_upkeep_init(&sched->upkeep, env->loop, &sched->jobs, env->config);
     sched_watch_init(&sched->watch, env->loop, &sched->jobs,
                      folder != NULL ? NULL : env->config->state_dir);
+    uv_timer_init(env->loop, &sched->counters);
+    sched->counters.data = sched;
     struct note note;
     if (store_note(sched->store, &note))
         log_line(LOG_LEVEL_WARNING, "%s", note.text);
@@ -178,6 +185,9 @@ void sched_begin(struct sched *sched)
 {
     const struct config *config = sched->env.config;
     sched_watch_begin(&sched->watch);
+    uint64_t counters_ms = (uint64_t)config->counters_s * 1000;
+    if (config->node == NULL && counters_ms > 0)
+        uv_timer_start(&sched->counters, read_counters, counters_ms, counters_ms);
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
     sched->started_out = sched->store_is_out;
     if (sched->store_is_out)
@@ -224,7 +234,8 @@ void sched_probe_view(const struct sched *sched, struct probe_view *ret_view)
 static void build_work(struct sched_job *job, struct store *store)
 {
     struct build *build = (struct build *)job;
-    const struct snapshot_builder builder = {store, &build->past, build->generation};
+    const struct snapshot_builder builder = {store, &build->past, build->generation,
+                                             &build->base->counters};
     switch (build->kind) {
     case BUILD_RUN:
         snapshot_builder_with_run(&builder, build->base, &build->run, &build->result, &build->err);
@@ -237,6 +248,10 @@ static void build_work(struct sched_job *job, struct store *store)
         snapshot_builder_discover(&builder, build->io, NULL, &build->facts, &build->result,
                                   &build->err);
         malloc_trim(0); /* return the memory that discovery freed */
+        break;
+    case BUILD_COUNTERS:
+        snapshot_builder_with_counters(&builder, build->io, build->base, &build->result,
+                                       &build->err);
         break;
     case BUILD_ACCEPT:
         baseline_update(store, build->base, build->selected, &build->past, build->generation,
@@ -252,7 +267,7 @@ static void build_done(struct sched_job *job)
     sched->writing--;
     if (build->result != NULL)
         publish(sched, build->result);
-    else
+    else if (build->err.code != BERTH_OK)
         log_line(LOG_LEVEL_WARNING, "the node stays as it was: %s", build->err.detail);
     if (build->kind == BUILD_RUN)
         sched_upkeep_due(&sched->upkeep);
@@ -313,6 +328,16 @@ static void start_build(struct sched *sched, struct run *take_run)
         build->facts = sched_facts_copy(&sched->facts);
     }
     queue_build(sched, build);
+}
+
+/* Reads the error counters, unless something runs; then the next time. */
+static void read_counters(uv_timer_t *timer)
+{
+    struct sched *sched = timer->data;
+    struct build *build =
+        sched_state(sched) == SCHED_READY ? new_build(sched, BUILD_COUNTERS) : NULL;
+    if (build != NULL)
+        queue_build(sched, build);
 }
 
 static void jobs_moved(struct sched_jobs *jobs)
@@ -552,6 +577,7 @@ void sched_stop(struct sched *sched, void (*done)(void *arg), void *arg)
     sched_again_stop(&sched->again);
     sched_upkeep_stop(&sched->upkeep);
     sched_watch_stop(&sched->watch);
+    uv_close((uv_handle_t *)&sched->counters, NULL);
     sched_facts_stop(&sched->facts);
     sched_cancel(sched);
     next_step(sched);

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cost/derive.h"
 #include "discover/discover.h"
+#include "measure/counter_update.h"
 #include "store/store.h"
 
 static bool append_notes(struct note **notes, size_t *count, const struct note *more,
@@ -207,7 +208,16 @@ enum berth_code snapshot_builder_discover(const struct snapshot_builder *builder
         code = first_snapshot(builder, &found,
                               facts != NULL && facts->note.code[0] != '\0' ? &facts->note : NULL,
                               boot_id, &snapshot, err);
+    if (code == BERTH_OK && folder == NULL)
+        code = counter_update(io, found.graph, builder->past->state_dir, builder->past->now_s,
+                              builder->counters, &snapshot->counters, err);
+    if (code == BERTH_OK && folder != NULL) {
+        snapshot->counters = found.counters;
+        found.counters = (struct counters){0};
+    }
     discovery_done(&found);
+    if (code != BERTH_OK)
+        snapshot_unref(snapshot);
     if (code == BERTH_OK && folder == NULL)
         history_begin(builder->store, snapshot, builder->past);
     if (code == BERTH_OK)
@@ -238,6 +248,7 @@ struct changes {
     bool is_stored;        /* the store has the run */
     const struct note *notes;
     size_t note_count;
+    const struct counters *counters; /* NULL: base's */
 };
 
 static enum berth_code make_next(const struct snapshot_builder *builder,
@@ -266,7 +277,9 @@ static enum berth_code make_next(const struct snapshot_builder *builder,
     snapshot->sets = sets;
     snapshot->shapes = shapes_after(base, run);
     snapshot->has_standin = base->has_standin || (run != NULL && is_standin(run));
-    if (!derive_costs(snapshot)) {
+    if (!derive_costs(snapshot) ||
+        !counters_copy(changes->counters != NULL ? changes->counters : &base->counters,
+                       &snapshot->counters)) {
         snapshot_unref(snapshot);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
@@ -293,6 +306,22 @@ static enum berth_code renew_notes(const struct snapshot_builder *builder,
     enum berth_code code = has_notes ? make_next(builder, base, &changes, ret_snapshot, err)
                                      : err_set(err, BERTH_NO_MEMORY, "out of memory");
     free(notes);
+    return code;
+}
+
+enum berth_code snapshot_builder_with_counters(const struct snapshot_builder *builder,
+                                               const struct files *io, const struct snapshot *base,
+                                               const struct snapshot **ret_snapshot,
+                                               struct berth_err *err)
+{
+    struct counters counters = {0};
+    enum berth_code code = counter_update(io, base->graph, builder->past->state_dir,
+                                          builder->past->now_s, &base->counters, &counters, err);
+    const struct changes changes = {
+        .notes = base->notes, .note_count = base->note_count, .counters = &counters};
+    if (code == BERTH_OK && counter_update_changes(&base->counters, &counters))
+        code = make_next(builder, base, &changes, ret_snapshot, err);
+    counters_done(&counters);
     return code;
 }
 

@@ -21,7 +21,8 @@ struct snapshot_builder_facts {
 struct snapshot_builder {
     struct store *store;
     const struct history_env *past;
-    uint64_t generation; /* of the next snapshot */
+    uint64_t generation;             /* of the next snapshot */
+    const struct counters *counters; /* of the last snapshot; NULL none */
 };
 
 /* Discovers this machine (folder NULL; facts NULL: the drivers have not been asked yet) or a node
@@ -32,6 +33,13 @@ enum berth_code snapshot_builder_discover(const struct snapshot_builder *builder
                                           const struct snapshot_builder_facts *facts,
                                           const struct snapshot **ret_snapshot,
                                           struct berth_err *err);
+
+/* Reads the error counters of this machine. Makes a snapshot from base with them, unless health
+ * says nothing of either reading: ret_snapshot stays as it is then. Fails with NO_MEMORY. */
+enum berth_code snapshot_builder_with_counters(const struct snapshot_builder *builder,
+                                               const struct files *io, const struct snapshot *base,
+                                               const struct snapshot **ret_snapshot,
+                                               struct berth_err *err);
 
 /* Makes a snapshot from base. run NULL: copies base with the store's current notes. Otherwise
  * stores the run, including the sizes that curves complete (node/curve.h). Its values and sets

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "node/counters.h"
 #include "node/curve.h"
 #include "node/graph.h"
 #include "node/sets.h"
@@ -63,7 +64,8 @@ struct snapshot {
     struct baseline *baseline;
     struct opened *opened; /* owned */
     size_t opened_count;
-    bool has_standin; /* some values come from a stand-in for a GPU's driver */
+    struct counters counters; /* owned; error counters of the places */
+    bool has_standin;         /* some values come from a stand-in for a GPU's driver */
     /* owned; best launch shapes of kernels in the format of the GPU probe; NULL unknown */
     char *shapes;
 };

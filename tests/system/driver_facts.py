@@ -107,6 +107,42 @@ def places_have_what_was_said_and_health_judges_it():
             assert [json.loads(line) for line in files["facts.jsonl"].splitlines()] == records
 
 
+def recorded_counters_are_judged_and_recorded_again():
+    """Counters of a node folder: a rise is a finding, and Record has them again."""
+    counter = lambda name, value, before: {
+        "record": "counter", "at": "0000:00:06.0", "counter": name, "value": value,
+        "at_s": 1790003600, "before": before, "before_at_s": 1790000000}
+    boot = {"record": "boot", "id": "5c1ec6c3"}
+    records = [boot, counter("aer_correctable", 1000, 950), counter("aer_fatal", 7, 6)]
+    with tempfile.TemporaryDirectory() as name:
+        node = pathlib.Path(name) / "node"
+        folder_with(node, "h200x4", [gpu(0)])
+        description = json.loads((node / "node.json").read_text())
+        (node / "node.json").write_text(json.dumps({**description, "counters": "counters.jsonl"}))
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (node / "counters.jsonl").write_text(lines + "nonsense\n")
+        with Daemon("--node", node) as daemon:
+            found = findings(daemon)
+            assert found["pcie-errors"]["text"] == \
+                "1 fatal PCIe errors in 60 minutes, 7 since its driver was loaded", found
+            assert (found["pcie-errors"]["place"], found["pcie-errors"]["severity"]) == ("gpu0", "critical"), found
+            assert found["counter-garbage"]["text"].endswith("the first: nonsense"), found
+            with Connection(daemon.socket) as connection:
+                files = {reply["file"]: reply["text"] for error, reply in connection.stream(FABRIC + "Record") if error is None}
+            assert [json.loads(line) for line in files["counters.jsonl"].splitlines()] == records, files["counters.jsonl"]
+            assert json.loads(files["node.json"])["counters"] == "counters.jsonl"
+
+
+def the_state_directory_keeps_the_counters():
+    """Each reading of this boot replaces the file for the next start of the daemon."""
+    with Daemon("--no-probe", config="counters_s = 1\n") as daemon:
+        found = list(pathlib.Path(daemon.directory).rglob("counters.jsonl"))
+        first = json.loads(found[0].read_text().splitlines()[0])
+        assert first == {"record": "boot", "id": pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()}, first
+        before = found[0].stat().st_ino
+        assert until(lambda: found[0].stat().st_ino != before), daemon.said()
+
+
 def gpus_without_a_probe_are_a_finding():
     """This machine with another one's topology, with gpus, and berth-probe-gpu absent or not
     executable. Status, health, log and the caller of Probe report it, and cores are measured.
@@ -194,7 +230,7 @@ def history_has_the_fact_and_clears_what_it_explains():
             assert standing(daemon) == {"slower-than-baseline": slow, "pcie-narrow": None}, standing(daemon)
 
 
-TESTS = [a_node_without_a_gpu_says_so, a_kfd_tree_becomes_devices_and_links, places_have_what_was_said_and_health_judges_it, gpus_without_a_probe_are_a_finding,
+TESTS = [a_node_without_a_gpu_says_so, a_kfd_tree_becomes_devices_and_links, places_have_what_was_said_and_health_judges_it, recorded_counters_are_judged_and_recorded_again, the_state_directory_keeps_the_counters, gpus_without_a_probe_are_a_finding,
          history_has_the_fact_and_clears_what_it_explains]
 
 

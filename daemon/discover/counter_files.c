@@ -1,0 +1,213 @@
+#include "discover/counter_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICE     "/sys/bus/pci/devices/"
+#define FILE_BYTES 4096
+#define PATH_SIZE  768
+#define UNKNOWN    (-1)
+
+static void free_text(char **text) { free(*text); }
+static void free_names(char ***names) { files_names_free(*names); }
+
+struct reader {
+    const struct files *io;
+    struct counters *counters;
+    int64_t now_s;
+    bool is_out; /* of memory */
+};
+
+/* Returns UNKNOWN. */
+static int64_t note_garbage(struct reader *reader, const char *path, const char *text)
+{
+    char shown[64];
+    snprintf(shown, sizeof shown, "%.60s", text);
+    shown[strcspn(shown, "\n")] = '\0';
+    counters_note_garbage(reader->counters, "%.100s says \"%s\"", path, shown);
+    return UNKNOWN;
+}
+
+/* Parses a decimal number at the end of its line; UNKNOWN when there is none in range. */
+static int64_t parse(const char *text)
+{
+    char *end;
+    text += strspn(text, " \t");
+    if (text[0] < '0' || text[0] > '9')
+        return UNKNOWN;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    bool ends = end[strspn(end, " \t")] == '\n' || end[strspn(end, " \t")] == '\0';
+    return errno == 0 && ends && number <= COUNTERS_VALUE_MAX ? number : UNKNOWN;
+}
+
+/* Returns the number in a file, behind the key unless that is "". A file that is absent or cannot
+ * be read has none: a switched off interface gives no carrier. */
+static int64_t read_number(struct reader *reader, const char *path, const char *key)
+{
+    char *text __attribute__((cleanup(free_text))) = NULL;
+    struct berth_err err = {0};
+    enum berth_code code = files_read(reader->io, path, FILE_BYTES, &text, &err);
+    reader->is_out = reader->is_out || code == BERTH_NO_MEMORY;
+    if (code == BERTH_BAD_DATA)
+        return note_garbage(reader, path, "no text");
+    if (code != BERTH_OK)
+        return UNKNOWN;
+    const char *found = key[0] != '\0' ? strstr(text, key) : text;
+    int64_t number = found != NULL ? parse(found + strlen(key)) : UNKNOWN;
+    return number != UNKNOWN ? number : note_garbage(reader, path, text);
+}
+
+static int64_t add(int64_t sum, int64_t more)
+{
+    return more == UNKNOWN ? sum : sum == UNKNOWN ? more : sum + more;
+}
+
+static void enter(struct reader *reader, const char *at, enum counter counter, int64_t value)
+{
+    if (value != UNKNOWN && value <= COUNTERS_VALUE_MAX)
+        reader->is_out =
+            !counters_enter(reader->counters, at, counter, value, reader->now_s) || reader->is_out;
+}
+
+/* Reads what the device itself saw; its bridge may have other devices below it. */
+static void read_aer(struct reader *reader, const char *pci)
+{
+    static const struct {
+        enum counter counter;
+        const char *file, *key;
+    } files[] = {{COUNTER_AER_CORRECTABLE, "aer_dev_correctable", "TOTAL_ERR_COR "},
+                 {COUNTER_AER_NONFATAL, "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL "},
+                 {COUNTER_AER_FATAL, "aer_dev_fatal", "TOTAL_ERR_FATAL "}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[PATH_SIZE];
+        snprintf(path, sizeof path, DEVICE "%.16s/%s", pci, files[i].file);
+        enter(reader, pci, files[i].counter, read_number(reader, path, files[i].key));
+    }
+}
+
+/* Counters of a NIC, summed over its interfaces and ports. */
+struct nic {
+    int64_t errors, symbol_errors, losses, down;
+};
+
+static void read_interface(struct reader *reader, const char *folder, struct nic *nic)
+{
+    static const char *const errors[] = {"statistics/rx_errors", "statistics/tx_errors"};
+    char path[PATH_SIZE];
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        snprintf(path, sizeof path, "%.500s/%s", folder, errors[i]);
+        nic->errors = add(nic->errors, read_number(reader, path, ""));
+    }
+    snprintf(path, sizeof path, "%.500s/carrier_down_count", folder);
+    int64_t losses = read_number(reader, path, "");
+    nic->losses = add(nic->losses, losses);
+    snprintf(path, sizeof path, "%.500s/carrier_up_count", folder);
+    bool was_up = read_number(reader, path, "") > 0;
+    snprintf(path, sizeof path, "%.500s/carrier", folder);
+    int64_t carrier = read_number(reader, path, "");
+    if (carrier != UNKNOWN)
+        nic->down = add(nic->down, carrier == 0 && was_up && losses > 0);
+}
+
+/* "4: ACTIVE" is a port's state that carries data; "3: Disabled" a physical state. Its number of
+ * lost links tells that it had one. */
+static void read_port(struct reader *reader, const char *folder, struct nic *nic)
+{
+    static const char *const errors[] = {"port_rcv_errors", "link_error_recovery"};
+    char path[PATH_SIZE];
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        snprintf(path, sizeof path, "%.500s/counters/%s", folder, errors[i]);
+        nic->errors = add(nic->errors, read_number(reader, path, ""));
+    }
+    snprintf(path, sizeof path, "%.500s/counters/symbol_error", folder);
+    nic->symbol_errors = add(nic->symbol_errors, read_number(reader, path, ""));
+    snprintf(path, sizeof path, "%.500s/counters/link_downed", folder);
+    int64_t losses = read_number(reader, path, "");
+    nic->losses = add(nic->losses, losses);
+    char *state __attribute__((cleanup(free_text))) = NULL,
+                *physical __attribute__((cleanup(free_text))) = NULL;
+    snprintf(path, sizeof path, "%.500s/state", folder);
+    enum berth_code code = files_read(reader->io, path, FILE_BYTES, &state, NULL);
+    snprintf(path, sizeof path, "%.500s/phys_state", folder);
+    if (code == BERTH_OK)
+        code = files_read(reader->io, path, FILE_BYTES, &physical, NULL);
+    reader->is_out = reader->is_out || code == BERTH_NO_MEMORY;
+    if (code == BERTH_OK)
+        nic->down = add(nic->down, losses > 0 && strncmp(state, "4:", 2) != 0 &&
+                                       strncmp(physical, "3:", 2) != 0);
+}
+
+static void read_ports(struct reader *reader, const char *folder, struct nic *nic)
+{
+    char ports[PATH_SIZE];
+    char **names __attribute__((cleanup(free_names))) = NULL;
+    snprintf(ports, sizeof ports, "%.600s/ports", folder);
+    if (files_list(reader->io, ports, &names, NULL) != BERTH_OK)
+        return;
+    for (size_t i = 0; names[i] != NULL; i++) {
+        char path[PATH_SIZE];
+        snprintf(path, sizeof path, "%.400s/%.255s", ports, names[i]);
+        read_port(reader, path, nic);
+    }
+}
+
+static void read_nic(struct reader *reader, const char *pci)
+{
+    static const struct {
+        const char *folder;
+        void (*read)(struct reader *reader, const char *folder, struct nic *nic);
+    } kinds[] = {{"net", read_interface}, {"infiniband", read_ports}};
+    struct nic nic = {UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN};
+    for (size_t kind = 0; kind < 2; kind++) {
+        char folder[PATH_SIZE];
+        char **names __attribute__((cleanup(free_names))) = NULL;
+        snprintf(folder, sizeof folder, DEVICE "%.16s/%s", pci, kinds[kind].folder);
+        if (files_list(reader->io, folder, &names, NULL) != BERTH_OK)
+            continue;
+        for (size_t i = 0; names[i] != NULL; i++) {
+            char path[PATH_SIZE];
+            snprintf(path, sizeof path, "%.100s/%.255s", folder, names[i]);
+            kinds[kind].read(reader, path, &nic);
+        }
+    }
+    enter(reader, pci, COUNTER_NIC_ERRORS, nic.errors);
+    enter(reader, pci, COUNTER_NIC_SYMBOL_ERRORS, nic.symbol_errors);
+    enter(reader, pci, COUNTER_NIC_LINK_LOSSES, nic.losses);
+    enter(reader, pci, COUNTER_NIC_DOWN, nic.down);
+}
+
+/* Forgets the counters of another boot. */
+static void follow_boot(struct reader *reader)
+{
+    char *text __attribute__((cleanup(free_text))) = NULL;
+    struct counters *counters = reader->counters;
+    if (files_read(reader->io, "/proc/sys/kernel/random/boot_id", 256, &text, NULL) != BERTH_OK)
+        return;
+    text[strcspn(text, "\n")] = '\0';
+    if (strcmp(counters->boot_id, text) == 0)
+        return;
+    counters_done(counters);
+    snprintf(counters->boot_id, sizeof counters->boot_id, "%.39s", text);
+}
+
+bool counter_files_read(const struct files *io, const struct graph *graph, int64_t now_s,
+                        struct counters *counters)
+{
+    struct reader reader = {.io = io, .counters = counters, .now_s = now_s};
+    follow_boot(&reader);
+    counters->garbage = 0;
+    counters->first_garbage[0] = '\0';
+    for (size_t i = 0; i < graph->place_count; i++) {
+        const struct place *place = &graph->places[i];
+        if (place->pci == NULL || (place->kind != PLACE_GPU && place->kind != PLACE_NIC) ||
+            place_detail(place, "partition") != NULL)
+            continue;
+        read_aer(&reader, place->pci);
+        if (place->kind == PLACE_NIC)
+            read_nic(&reader, place->pci);
+    }
+    return !reader.is_out;
+}

@@ -1,0 +1,20 @@
+/**
+ * Error counters of this machine: reads them and keeps them in counters.jsonl of the state
+ * directory, so that a restart of the daemon loses no rise. Blocks on the disk and on sysfs.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/files.h"
+#include "node/counters.h"
+#include "node/graph.h"
+
+/* Reads the counters after those of the state directory, else after before (NULL none). state_dir
+ * "": none. A file that cannot be written is logged. Fails with NO_MEMORY. */
+enum berth_code counter_update(const struct files *io, const struct graph *graph,
+                               const char *state_dir, int64_t now_s, const struct counters *before,
+                               struct counters *ret, struct berth_err *err);
+
+/* True when health says something else of the two. */
+bool counter_update_changes(const struct counters *before, const struct counters *after);
