@@ -179,6 +179,25 @@ static void read_nic(struct reader *reader, const char *pci)
     enter(reader, pci, COUNTER_NIC_DOWN, nic.down);
 }
 
+/* Enters the facts of the GPU's driver that are counters, as of the time of the facts. */
+static void enter_facts(struct reader *reader, const struct graph *graph, const struct place *gpu)
+{
+    const char *at = place_detail(&graph->places[0], "facts_at_s");
+    int64_t at_s = at != NULL ? parse(at) : UNKNOWN;
+    for (int i = 0; at_s > 0 && at_s <= reader->now_s && i < COUNTER_COUNT; i++) {
+        const char *name = counters_info((enum counter)i)->name, *text = place_detail(gpu, name);
+        if (text == NULL)
+            continue;
+        int64_t value = parse(text);
+        if (value == UNKNOWN)
+            note_garbage(reader, name, text);
+        else
+            reader->is_out =
+                !counters_enter(reader->counters, gpu->pci, (enum counter)i, value, at_s) ||
+                reader->is_out;
+    }
+}
+
 /* Forgets the counters of another boot. */
 static void follow_boot(struct reader *reader)
 {
@@ -208,6 +227,8 @@ bool counter_files_read(const struct files *io, const struct graph *graph, int64
         read_aer(&reader, place->pci);
         if (place->kind == PLACE_NIC)
             read_nic(&reader, place->pci);
+        else
+            enter_facts(&reader, graph, place);
     }
     return !reader.is_out;
 }

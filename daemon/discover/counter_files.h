@@ -1,5 +1,6 @@
 /**
- * Reads error counters of GPUs and NICs from world readable files of sysfs.
+ * Reads error counters of GPUs and NICs from world readable files of sysfs and from
+ * facts of the drivers.
  */
 #pragma once
 #include <stdbool.h>

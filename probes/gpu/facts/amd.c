@@ -52,6 +52,7 @@ static bool print_device(const struct gpu_amd_device *device, int number, struct
     gpu_facts_number(&line, "pcie_generation_max", device->pcie_generation_max);
     gpu_facts_number(&line, "pcie_width", device->pcie_width);
     gpu_facts_number(&line, "pcie_width_max", device->pcie_width_max);
+    gpu_facts_number(&line, "pcie_replays", device->pcie_replays);
     put_processes(&line, device);
     return probe_line_write(&line, out);
 }

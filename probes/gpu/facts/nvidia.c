@@ -165,6 +165,7 @@ static void put_conditions(struct probe_line *line, const struct gpu_nvml_device
     gpu_facts_number(line, "pcie_generation_max", device->pcie_generation_max);
     gpu_facts_number(line, "pcie_width", device->pcie_width);
     gpu_facts_number(line, "pcie_width_max", device->pcie_width_max);
+    gpu_facts_number(line, "pcie_replays", device->pcie_replays);
 }
 
 static void put_link_counts(struct probe_line *line, const struct gpu_nvml_device *device)
@@ -181,6 +182,9 @@ static void put_link_counts(struct probe_line *line, const struct gpu_nvml_devic
         probe_line_integer(line, "nvlinks", links);
         probe_line_integer(line, "nvlinks_up", active);
     }
+    gpu_facts_number(line, "nvlink_crc_errors", device->nvlink_errors[NVML_NVLINK_CRC_FLITS]);
+    gpu_facts_number(line, "nvlink_replays", device->nvlink_errors[NVML_NVLINK_REPLAYS]);
+    gpu_facts_number(line, "nvlink_recoveries", device->nvlink_errors[NVML_NVLINK_RECOVERIES]);
     if (device->nvlink_version > 0 &&
         device->nvlink_version < (int64_t)(sizeof versions / sizeof *versions))
         probe_line_text(line, "nvlink_version", versions[device->nvlink_version]);

@@ -89,6 +89,10 @@ enum nvml_field_id {
 /* nvmlIntNvLinkDeviceType_t */
 enum nvml_remote { NVML_REMOTE_GPU, NVML_REMOTE_CPU, NVML_REMOTE_SWITCH };
 
+/* nvmlNvLinkErrorCounter_t */
+enum nvml_nvlink_error { NVML_NVLINK_REPLAYS, NVML_NVLINK_RECOVERIES, NVML_NVLINK_CRC_FLITS };
+#define NVML_NVLINK_ERRORS 3
+
 /* X(member, name in the library, parameters). */
 #define NVML_CALLS(X)                                                                              \
     X(init_flags, nvmlInitWithFlags, (unsigned flags))                                             \
@@ -143,6 +147,9 @@ enum nvml_remote { NVML_REMOTE_GPU, NVML_REMOTE_CPU, NVML_REMOTE_SWITCH };
       (nvml_device device, unsigned *ret_generation))                                              \
     X(pcie_width, nvmlDeviceGetCurrPcieLinkWidth, (nvml_device device, unsigned *ret_width))       \
     X(pcie_width_max, nvmlDeviceGetMaxPcieLinkWidth, (nvml_device device, unsigned *ret_width))    \
+    X(pcie_replays, nvmlDeviceGetPcieReplayCounter, (nvml_device device, unsigned *ret_count))     \
+    X(nvlink_errors, nvmlDeviceGetNvLinkErrorCounter,                                              \
+      (nvml_device device, unsigned link, unsigned counter, unsigned long long *ret_count))        \
     X(compute_processes, nvmlDeviceGetComputeRunningProcesses_v3,                                  \
       (nvml_device device, unsigned *count, struct nvml_process *ret_processes))                   \
     X(graphics_processes, nvmlDeviceGetGraphicsRunningProcesses_v3,                                \

@@ -240,6 +240,7 @@ static void read_conditions(const struct reader *reader)
     device->pcie_generation_max = ask(reader, nvml->pcie_generation_max);
     device->pcie_width = ask(reader, nvml->pcie_width);
     device->pcie_width_max = ask(reader, nvml->pcie_width_max);
+    device->pcie_replays = ask(reader, nvml->pcie_replays);
 }
 
 /* A process that computes and draws is in both lists. */
@@ -283,6 +284,19 @@ static void ask_fields(const struct reader *reader, struct nvml_field *fields, i
             fields[i].code = -1;
 }
 
+/* Adds the counters of an active link; those that the library does not have stay unknown. */
+static void add_link_errors(const struct reader *reader, unsigned link)
+{
+    int64_t *sums = reader->device->nvlink_errors;
+    for (unsigned i = 0; i < NVML_NVLINK_ERRORS; i++) {
+        unsigned long long count = 0;
+        if (may_ask(reader, reader->nvml->nvlink_errors != NULL) &&
+            works(reader, reader->nvml->nvlink_errors(reader->handle, link, i, &count)) &&
+            count <= INT32_MAX)
+            sums[i] = (sums[i] < 0 ? 0 : sums[i]) + (int64_t)count;
+    }
+}
+
 static void read_nvlinks(const struct reader *reader, int64_t count, int64_t common_mb)
 {
     const struct gpu_nvml *nvml = reader->nvml;
@@ -299,6 +313,7 @@ static void read_nvlinks(const struct reader *reader, int64_t count, int64_t com
         link->is_active = state == 1;
         if (!link->is_active)
             continue;
+        add_link_errors(reader, i);
         int64_t remote = ask_of(reader, nvml->nvlink_remote_type, i);
         if (may_ask(reader, nvml->nvlink_remote_pci != NULL) &&
             works(reader, nvml->nvlink_remote_pci(reader->handle, i, &pci)))
@@ -374,7 +389,9 @@ static void forget(struct gpu_nvml_device *device)
     device->power_mw = device->power_cap_mw = device->power_default_mw = device->temperature_c = -1;
     device->pcie_generation = device->pcie_generation_max = device->pcie_width =
         device->pcie_width_max = -1;
-    device->process_count = device->nvlink_version = -1;
+    device->process_count = device->nvlink_version = device->pcie_replays = -1;
+    for (int i = 0; i < NVML_NVLINK_ERRORS; i++)
+        device->nvlink_errors[i] = -1;
     device->c2c_links = device->c2c_links_active = device->c2c_bytes_per_s = -1;
     for (int i = 0; i < NVML_NVLINKS_MAX; i++)
         device->link[i].bytes_per_s = -1;

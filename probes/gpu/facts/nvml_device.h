@@ -51,6 +51,8 @@ struct gpu_nvml_device {
     unsigned pid[GPU_NVML_PIDS_MAX]; /* ids of the first processes */
     struct gpu_nvml_link link[NVML_NVLINKS_MAX];
     int64_t nvlink_version;
+    int64_t pcie_replays;
+    int64_t nvlink_errors[NVML_NVLINK_ERRORS]; /* by enum nvml_nvlink_error, of all links */
     int64_t c2c_links, c2c_links_active,
         c2c_bytes_per_s; /* the rate is that of all active links together */
 };

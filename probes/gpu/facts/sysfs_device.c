@@ -19,7 +19,7 @@ void gpu_sysfs_device_forget(struct gpu_amd_device *device)
     device->power_mw = device->power_cap_mw = device->power_default_mw = device->temperature_c = -1;
     device->pcie_generation = device->pcie_generation_max = device->pcie_width =
         device->pcie_width_max = -1;
-    device->process_count = -1;
+    device->process_count = device->pcie_replays = -1;
 }
 
 /* "1: 800Mhz *" a line: the one with the star is in force. */
@@ -164,5 +164,6 @@ void gpu_sysfs_device_read(const char *root, struct gpu_amd_device *device)
     device->pcie_generation_max = generation_of(root, device->pci, "max_link_speed");
     device->pcie_width = width_of(root, device->pci, "current_link_width");
     device->pcie_width_max = width_of(root, device->pci, "max_link_width");
+    device->pcie_replays = probe_file_number(root, FOLDER "/pcie_replay_count", device->pci);
     memcpy(device->pci, own, sizeof own);
 }

@@ -26,7 +26,7 @@ struct gpu_amd_device {
     int64_t corrected, uncorrected;
     int64_t clock_mhz, clock_max_mhz, memory_clock_mhz, memory_clock_max_mhz;
     int64_t power_mw, power_cap_mw, power_default_mw, temperature_c;
-    int64_t pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
+    int64_t pcie_generation, pcie_generation_max, pcie_width, pcie_width_max, pcie_replays;
     int64_t process_count;
     int64_t pid[GPU_AMD_PIDS_MAX];
     struct gpu_amd_link link[GPU_AMD_LINKS_MAX];

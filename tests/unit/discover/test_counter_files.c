@@ -157,6 +157,23 @@ static void a_rise_is_judged_by_the_hour_and_clears(void **state)
            "pcie-errors gpu0 1 fatal PCIe errors in 100 minutes, 1 since its driver was loaded\n");
 }
 
+static void facts_of_a_driver_count_at_their_time(void **state)
+{
+    struct fixture *f = *state;
+    struct place *machine = &f->graph->places[0],
+                 *gpu = &f->graph->places[graph_find(f->graph, "gpu0")];
+    assert_true(place_set_detail(machine, "facts_at_s", "1790000000"));
+    assert_true(place_set_detail(gpu, "nvlink_recoveries", "1"));
+    read_at(f, START_S + 60);
+    read_at(f, START_S + 7200);
+    expect(f, "");
+    assert_true(place_set_detail(machine, "facts_at_s", "1790003600"));
+    assert_true(place_set_detail(gpu, "nvlink_recoveries", "3"));
+    read_at(f, START_S + 7800);
+    expect(f, "link-errors gpu0 2 recoveries of an NVLink in 60 minutes, 3 since its driver was "
+              "loaded\n");
+}
+
 static void a_counter_that_fell_and_another_boot_begin_anew(void **state)
 {
     struct fixture *f = *state;
@@ -239,6 +256,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(files_become_counters_and_the_first_reading_is_no_finding,
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_rise_is_judged_by_the_hour_and_clears, begin, end),
+        cmocka_unit_test_setup_teardown(facts_of_a_driver_count_at_their_time, begin, end),
         cmocka_unit_test_setup_teardown(a_counter_that_fell_and_another_boot_begin_anew, begin,
                                         end),
         cmocka_unit_test_setup_teardown(a_nic_that_lost_its_link_is_down_until_it_is_back, begin,

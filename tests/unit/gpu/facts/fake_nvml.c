@@ -336,6 +336,20 @@ int nvmlDeviceGetNvLinkState(nvml_device device, unsigned link, unsigned *ret_ac
     return give(ret_active, !(is_node("h200") && device->gpu == 2 && link < 2));
 }
 
+int nvmlDeviceGetPcieReplayCounter(nvml_device device, unsigned *ret_count)
+{
+    BEGIN(device);
+    return give(ret_count, device->gpu == 1 ? 41 : 0);
+}
+
+int nvmlDeviceGetNvLinkErrorCounter(nvml_device device, unsigned link, unsigned counter,
+                                    unsigned long long *ret_count)
+{
+    BEGIN(device);
+    *ret_count = device->gpu == 1 && link < 2 ? counter + 1 : 0;
+    return NVML_OK;
+}
+
 int nvmlDeviceGetNvLinkVersion(nvml_device device, unsigned link, unsigned *ret_version)
 {
     (void)link;

@@ -43,7 +43,8 @@ static void nvidia_devices_are_told(void **state)
                "\"c2c_links\":\"absent\",\"memory_numa\":\"absent\",\"state\":\"absent\"}");
     assert_has(text, "device", 1,
                "{\"gpu\":\"gpu1\",\"bytes_used\":17000000,\"processes\":2,\"pids\":\"4711,4712\","
-               "\"pcie_width\":8,\"ecc_after_reset\":\"off\"}");
+               "\"pcie_width\":8,\"pcie_replays\":41,\"nvlink_replays\":2,"
+               "\"nvlink_recoveries\":4,\"nvlink_crc_errors\":6,\"ecc_after_reset\":\"off\"}");
     assert_has(text, "device", 2,
                "{\"gpu\":\"gpu2\",\"numa\":1,\"ecc_uncorrected\":1,\"ecc_uncorrected_ever\":11,"
                "\"ecc_corrected_ever\":10,\"rows_uncorrected\":1,"
