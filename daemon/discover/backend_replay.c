@@ -140,8 +140,7 @@ static enum berth_code read_node(const struct files *io, const json_t *node, str
     if (code == BERTH_OK)
         code = read_named(io, node, "facts", RECORD_FILE_MAX, NULL, &replay->facts, err);
     if (code == BERTH_OK)
-        code =
-            read_named(io, node, "counters", COUNTERS_FILE_MAX, NULL, &replay->counters, err);
+        code = read_named(io, node, "counters", COUNTERS_FILE_MAX, NULL, &replay->counters, err);
     if (code == BERTH_OK)
         code = get_path(node, "measurements", &replay->measurements, err);
     if (code == BERTH_OK && replay->measurements != NULL && !files_exists(io, replay->measurements))

@@ -211,8 +211,8 @@ static json_t *prediction_json(const struct reply *reply, const struct estimate 
                                const char *bottleneck)
 {
     const struct bind_asked *asked = reply->asked;
-    struct report_kind kind = report_kind_bind(
-        &asked->traffic, asked->pattern, asked->request.tasks, reply->answer.gpus_per_task > 0);
+    struct report_kind kind =
+        report_kind_bind(&asked->request, asked->pattern, reply->answer.gpus_per_task);
     struct report_named named = report_view_name(reply->reports, kind, *prediction);
     return answer_prediction(&named, *bottleneck != '\0' ? bottleneck : NULL);
 }

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "plan/alloc/alloc.h"
+#include "plan/bind/bind.h"
 #include "plan/route/route.h"
 
-#define FORM_BITS  7
+#define FORM_BITS  10
 #define USERS_BITS 5
 #define SIZE_BITS  5
+#define COPY_BYS   3 /* enum copy_by */
 #define SOURCES    (SOURCE_LOWER_BOUND + 1)
 
 /* Bits of the form. The first two or three are a number: the pattern, the option, the memory. */
@@ -18,6 +20,8 @@ enum {
     BIND_HOST = 16,
     BIND_AWAY = 32,
     BIND_GPUS = 64,
+    BIND_SEVERAL = 128, /* gpus of a task */
+    BIND_BY = 256,      /* one of COPY_BYS mechanisms, times this */
     ROUTE_FORM = 3,
     ROUTE_FROM_GPU = 4,
     ROUTE_TO_GPU = 8,
@@ -32,6 +36,7 @@ enum {
 static const char *const methods[REPORT_METHODS] = {"bind", "route", "allocate"};
 static const char *const patterns[] = {"none",   "pairs",    "ring",     "grid2d",
                                        "grid3d", "alltoall", "allreduce"};
+static const char *const mechanisms[COPY_BYS] = {"best", "copy engine", "kernel"};
 static const char *const forms[] = {"copy engine", "kernel", "through a memory", "split"};
 
 static unsigned log2_of(uint64_t number)
@@ -53,10 +58,13 @@ static struct report_kind kind_of(enum report_method method, unsigned form, uint
                                 .bytes = bytes};
 }
 
-struct report_kind report_kind_bind(const struct traffic *traffic, enum traffic_pattern pattern,
-                                    int64_t tasks, bool has_gpus)
+struct report_kind report_kind_bind(const struct bind_request *request,
+                                    enum traffic_pattern pattern, int64_t gpus_per_task)
 {
-    unsigned form = (unsigned)pattern | (has_gpus ? BIND_GPUS : 0);
+    const struct traffic *traffic = request->traffic;
+    unsigned form = (unsigned)pattern | (unsigned)request->by * BIND_BY;
+    form |= gpus_per_task > 0 ? BIND_GPUS : 0;
+    form |= gpus_per_task > 1 ? BIND_SEVERAL : 0;
     double most = 0;
     for (size_t i = 0; i < traffic->count; i++) {
         const struct traffic_flow *flow = &traffic->flow[i];
@@ -65,7 +73,7 @@ struct report_kind report_kind_bind(const struct traffic *traffic, enum traffic_
         form |= is_host ? BIND_HOST : is_away ? BIND_AWAY : BIND_PEERS;
         most = flow->bytes > most ? flow->bytes : most;
     }
-    return kind_of(REPORT_BIND, form, (uint64_t)tasks,
+    return kind_of(REPORT_BIND, form, (uint64_t)request->tasks,
                    most < TRAFFIC_BYTES_MAX ? (int64_t)most : TRAFFIC_BYTES_MAX);
 }
 
@@ -122,7 +130,8 @@ bool report_kind_unpack(uint32_t number, struct report_kind *ret)
     kind.method = (enum report_method)number;
     *ret = kind;
     return number < REPORT_METHODS &&
-           (kind.method != REPORT_BIND || (kind.form & BIND_PATTERN) <= TRAFFIC_ALLREDUCE);
+           (kind.method != REPORT_BIND ||
+            ((kind.form & BIND_PATTERN) <= TRAFFIC_ALLREDUCE && kind.form / BIND_BY < COPY_BYS));
 }
 
 const char *report_kind_method(const struct report_kind *kind) { return methods[kind->method]; }
@@ -144,7 +153,9 @@ const char *report_kind_text(const struct report_kind *kind, char text[REPORT_KI
         add(text, (form & BIND_PATTERN) == TRAFFIC_NONE && (form & BIND_PEERS), "flows");
         add(text, form & BIND_HOST, "host");
         add(text, form & BIND_AWAY, "other nodes");
-        add(text, true, form & BIND_GPUS ? "gpus" : "cores");
+        add(text, !(form & BIND_GPUS), "cores");
+        add(text, form & BIND_GPUS, form & BIND_SEVERAL ? "several gpus" : "gpus");
+        add(text, form & BIND_GPUS && form / BIND_BY > 0, mechanisms[form / BIND_BY]);
         break;
     case REPORT_ROUTE:
         add(text, true, form & ROUTE_FROM_GPU ? "from gpu" : "from host");

@@ -13,6 +13,7 @@
 #include "plan/bind/traffic_request.h"
 
 struct alloc_request;
+struct bind_request;
 struct route_option;
 struct route_request;
 
@@ -28,8 +29,8 @@ struct report_kind {
 };
 
 /* Return the kind of what these methods predict, without the source. */
-struct report_kind report_kind_bind(const struct traffic *traffic, enum traffic_pattern pattern,
-                                    int64_t tasks, bool has_gpus);
+struct report_kind report_kind_bind(const struct bind_request *request,
+                                    enum traffic_pattern pattern, int64_t gpus_per_task);
 struct report_kind report_kind_route(const struct graph *graph, const struct route_request *request,
                                      const struct route_option *option);
 struct report_kind report_kind_alloc(const struct alloc_request *request, enum memkind kind,

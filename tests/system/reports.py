@@ -71,6 +71,15 @@ def the_factor_is_bounded_and_the_interval_shows_the_rest():
         assert math.isclose(after["correction"]["factor"], 2) and after["high_ns"] > 9 * before["time_ns"], after
 
 
+def another_mechanism_is_another_kind():
+    with node() as daemon:
+        ask = {**RING, "mechanism": "best"}
+        other = daemon.call(PLACEMENT + "Bind", ask)["predicted"]
+        assert other["source"] == ring(daemon)["source"], "or the source makes the kinds differ"
+        report_all(daemon, ring(daemon), [1.4] * 8)
+        assert ring(daemon)["correction"] and daemon.call(PLACEMENT + "Bind", ask)["predicted"] == other
+
+
 def a_measured_prediction_stays():
     with node("h200x4") as daemon:
         ask = {"from": "gpu0", "to": "gpu1", "bytes": 1 << 30}
@@ -197,6 +206,7 @@ TESTS = [
     eight_that_agree_correct_it,
     reports_that_disagree_do_not,
     the_factor_is_bounded_and_the_interval_shows_the_rest,
+    another_mechanism_is_another_kind,
     a_measured_prediction_stays,
     nonsense_is_refused,
     users_correct_their_own_and_root_all,
