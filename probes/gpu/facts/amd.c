@@ -38,6 +38,8 @@ static bool print_device(const struct gpu_amd_device *device, int number, struct
     gpu_facts_text(&line, "memory_partition", device->memory_partition);
     gpu_facts_number(&line, "ecc_corrected", device->corrected);
     gpu_facts_number(&line, "ecc_uncorrected", device->uncorrected);
+    gpu_facts_number(&line, "xgmi_corrected", device->xgmi_corrected);
+    gpu_facts_number(&line, "xgmi_uncorrected", device->xgmi_uncorrected);
     gpu_facts_number(&line, "clock_mhz", device->clock_mhz);
     gpu_facts_number(&line, "clock_max_mhz", device->clock_max_mhz);
     gpu_facts_number(&line, "memory_clock_mhz", device->memory_clock_mhz);

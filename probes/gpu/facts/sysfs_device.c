@@ -13,7 +13,7 @@ void gpu_sysfs_device_forget(struct gpu_amd_device *device)
 {
     *device = (struct gpu_amd_device){.kfd_node = -1};
     device->gpu_id = device->bytes = device->used_bytes = device->numa = device->corrected =
-        device->uncorrected = -1;
+        device->uncorrected = device->xgmi_corrected = device->xgmi_uncorrected = -1;
     device->clock_mhz = device->clock_max_mhz = device->memory_clock_mhz =
         device->memory_clock_max_mhz = -1;
     device->power_mw = device->power_cap_mw = device->power_default_mw = device->temperature_c = -1;
@@ -70,6 +70,7 @@ static int64_t width_of(const char *root, const char *pci, const char *file)
 static void read_errors(const char *root, struct gpu_amd_device *device)
 {
     char path[512];
+    const char *xgmi = "xgmi_wafl_err_count";
     snprintf(path, sizeof path, "%s" FOLDER "/ras", root, device->pci);
     DIR *directory = opendir(path);
     for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
@@ -79,6 +80,10 @@ static void read_errors(const char *root, struct gpu_amd_device *device)
             !probe_file_text(root, text, sizeof text, FOLDER "/ras/%s", device->pci, entry->d_name))
             continue;
         const char *uncorrected = strstr(text, "ue:"), *corrected = strstr(text, "ce:");
+        if (strcmp(entry->d_name, xgmi) == 0 && uncorrected != NULL && corrected != NULL) {
+            device->xgmi_uncorrected = (int64_t)strtoul(uncorrected + 3, NULL, 10);
+            device->xgmi_corrected = (int64_t)strtoul(corrected + 3, NULL, 10);
+        }
         if (uncorrected != NULL)
             device->uncorrected = (device->uncorrected < 0 ? 0 : device->uncorrected) +
                                   (int64_t)strtoul(uncorrected + 3, NULL, 10);

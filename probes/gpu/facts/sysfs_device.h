@@ -24,6 +24,7 @@ struct gpu_amd_device {
     int64_t gpu_id, bytes, used_bytes, numa;
     /* errors of all blocks that count them, since the driver was loaded */
     int64_t corrected, uncorrected;
+    int64_t xgmi_corrected, xgmi_uncorrected; /* the part of its xGMI links */
     int64_t clock_mhz, clock_max_mhz, memory_clock_mhz, memory_clock_max_mhz;
     int64_t power_mw, power_cap_mw, power_default_mw, temperature_c;
     int64_t pcie_generation, pcie_generation_max, pcie_width, pcie_width_max, pcie_replays;

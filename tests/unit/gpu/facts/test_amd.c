@@ -50,6 +50,8 @@ static void amd_devices_are_told(void **state)
     put(DEVICE "current_memory_partition", "NPS1\n");
     put(DEVICE "ras/umc_err_count", "ue: 2\nce: 5\n");
     put(DEVICE "ras/sdma_err_count", "ue: 1\nce: 0\n");
+    put(DEVICE "ras/xgmi_wafl_err_count", "ue: 0\nce: 9\n");
+    put(DEVICE "pcie_replay_count", "17\n");
     put(DEVICE "ras/features", "feature mask: 0x7fff\n");
     put(DEVICE "pp_dpm_sclk", "0: 500Mhz\n1: 800Mhz *\n2: 1700Mhz\n");
     put(DEVICE "pp_dpm_mclk", "0: 400Mhz\n1: 1600Mhz *\n");
@@ -71,7 +73,8 @@ static void amd_devices_are_told(void **state)
         "\"render_node\":\"/dev/dri/"
         "renderD128\",\"bytes\":\"absent\",\"bytes_used\":10960896,\"numa\":2,\"hive\":\"beef\","
         "\"compute_partition\":\"SPX\",\"memory_partition\":\"NPS1\",\"ecc_uncorrected\":3,\"ecc_"
-        "corrected\":5,\"clock_mhz\":800,"
+        "corrected\":14,\"xgmi_corrected\":9,\"xgmi_uncorrected\":0,\"pcie_replays\":17,\"clock_"
+        "mhz\":800,"
         "\"clock_max_mhz\":1700,\"memory_clock_mhz\":1600,\"memory_clock_max_mhz\":1600,\"power_"
         "w\":91,\"power_cap_w\":500,"
         "\"temperature_c\":41,\"pcie_generation\":4,\"pcie_generation_max\":5,\"pcie_width\":8,"
