@@ -288,7 +288,7 @@ def the_list_of_documents_has_every_page():
 
 def the_glossary_is_short():
     words = re.findall(r"^\| (?!word|---)([^|]+) \| [^|]+ \|$", (ROOT / "docs/GLOSSARY.md").read_text(), re.M)
-    assert 20 < len(words) <= 40 and words == sorted(words, key=str.lower), words
+    assert 20 < len(words) <= 50 and words == sorted(words, key=str.lower), words
 
 
 SHOWN = "berth", "cat", "lstopo-no-graphics", "hwloc-calc"  # the others of a guide need what is not here: gpus, a job, a browser

@@ -17,7 +17,7 @@ from service import Service  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
 WIDTH = 80
-PLAIN = {**os.environ, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "xterm", "TZ": "XXX-05:30", "NO_COLOR": "1", "BERTH_SOCKET": "/nonexistent"}
+PLAIN = {**os.environ, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "xterm", "TZ": "IST-05:30", "NO_COLOR": "1", "BERTH_SOCKET": "/nonexistent"}
 
 
 def shown(*words):
