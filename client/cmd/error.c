@@ -1,10 +1,12 @@
-/* Errors for a person: one line on standard error, with the error and a remedy. */
+/* Errors for a person on standard error, with a remedy: one line, which a terminal shows wrapped.
+ */
 #include "cmd/cmd.h"
 #include "lib/lib.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void print_line(const char *before, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
@@ -14,7 +16,15 @@ static void print_line(const char *before, const char *format, va_list args)
     char line[1024], clean[1024];
     vsnprintf(line, sizeof line, format, args);
     ui_clean(clean, sizeof clean, line);
-    fprintf(stderr, "berth: %s%s\n", before, clean);
+    if (isatty(STDERR_FILENO) == 0) {
+        fprintf(stderr, "berth: %s%s\n", before, clean);
+        return;
+    }
+    struct ui ui;
+    ui_init(&ui, STDERR_FILENO);
+    ui_line(&ui, 2, "berth: %s%s", before, clean);
+    fputs(ui.text != NULL ? ui.text : "berth: out of memory\n", stderr);
+    ui_done(&ui);
 }
 
 int cmd_fail(int exit_status, const char *format, ...)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "ui/answer.h"
 #include "ui/matrix.h"
 
 #define CORES_MOST 16 /* more come by L3 */
@@ -85,14 +86,14 @@ static int set_parameters(struct cmd *cmd, json_t *parameters)
 }
 
 /* The matrix by L3s where it has many cores and nobody chose; else a reference to itself. */
-static json_t *fold(struct cmd *cmd, json_t *matrix)
+static json_t *fold(struct cmd *cmd, const struct ui *ui, json_t *matrix)
 {
     bool is_chosen =
         cmd_has(cmd, &options[ALL]) || cmd_has(cmd, &options[FROM]) || cmd_has(cmd, &options[TO]);
     json_t *node = is_chosen ? NULL : cmd_try(cmd->berth, "io.berth.Fabric.GetNode", json_object()),
            *folded = NULL;
     if (node != NULL)
-        folded = ui_fold_cores(matrix, node, CORES_MOST);
+        folded = ui_fold_cores(ui, matrix, node, CORES_MOST);
     json_decref(node);
     return folded != NULL ? folded : json_incref(matrix);
 }
@@ -109,9 +110,9 @@ static int run(struct cmd *cmd)
         status = cmd_print_json(cmd->reply);
     } else {
         struct ui ui;
-        json_t *asked = json_object(), *drawn = fold(cmd, reply), *defaults;
-        int better = cmd_find_metric(cmd, cmd->operand[0], &defaults);
         ui_init(&ui, STDOUT_FILENO);
+        json_t *asked = json_object(), *drawn = fold(cmd, &ui, reply), *defaults;
+        int better = cmd_find_metric(cmd, cmd->operand[0], &defaults);
         if (asked != NULL && set_where(cmd, asked) == CMD_DONE)
             ui_matrix(&ui, drawn,
                       &(struct ui_matrix_options){
@@ -126,9 +127,7 @@ static int run(struct cmd *cmd)
             ui.failed = true;
         if (drawn != reply) {
             ui_put(&ui, "  ");
-            ui_line(&ui, 2,
-                    "each cell is the median of the measured pairs of cores of two L3s; "
-                    "--all shows every core");
+            ui_paragraph(&ui, 2, ui_member(drawn, "note"));
         }
         json_decref(asked);
         json_decref(drawn);

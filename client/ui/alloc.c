@@ -138,12 +138,32 @@ static size_t collect(const json_t *options, struct row *row)
     return count;
 }
 
-static void put_row(struct ui_table *table, const struct row *row, const json_t *answer)
+/* Appends the kind of another row that has the same memories for the same time. */
+static void add_kind(char *kinds, size_t size, const struct row *row)
 {
-    char name[NAME_BYTES], *time = prediction_text(table->ui, row->first);
+    size_t used = strlen(kinds);
+    snprintf(kinds + used, size - used, "%s%s", used > 0 ? ", " : "",
+             ui_member(row->first, "kind"));
+}
+
+/* Rows of the same memories and time become one, behind the first. */
+static void put_row(struct ui_table *table, struct row *row, size_t count, const json_t *answer)
+{
+    char name[NAME_BYTES], other[NAME_BYTES], kinds[NAME_BYTES] = "",
+                                              *time = prediction_text(table->ui, row->first);
     name_memories(row, name, sizeof name);
+    add_kind(kinds, sizeof kinds, row);
+    for (size_t i = 1; i < count; i++) {
+        if (row[i].memories == 0 || !is_as_long(row->first, row[i].first))
+            continue;
+        name_memories(&row[i], other, sizeof other);
+        if (strcmp(name, other) != 0)
+            continue;
+        add_kind(kinds, sizeof kinds, &row[i]);
+        row[i].memories = 0;
+    }
     ui_cell(table, "%s", name);
-    ui_cell(table, "%s", ui_member(row->first, "kind"));
+    ui_cell(table, "%s", kinds);
     ui_cell(table, "%s",
             is_as_long(answer, row->first) && !isnan(time_of(answer)) ? "as long"
             : time == NULL                                            ? ""
@@ -159,11 +179,12 @@ static void put_others(struct ui *ui, const json_t *options)
     ui->failed = ui->failed || row == NULL;
     ui_table_begin(&table, ui, "lll");
     for (size_t r = 0; r < count; r++) {
-        left += shown == ROWS_MOST ? row[r].memories : 0;
-        if (row[r].memories == 0 || shown == ROWS_MOST)
-            continue;
-        put_row(&table, &row[r], json_array_get(options, 0));
-        shown++;
+        if (row[r].memories > 0 && shown < ROWS_MOST) {
+            put_row(&table, &row[r], count - r, json_array_get(options, 0));
+            shown++;
+        } else {
+            left += row[r].memories;
+        }
     }
     if (shown > 0)
         ui_put(ui, "\nOthers\n");

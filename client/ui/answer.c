@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVIDENCE_MOST 8
+#define EVIDENCE_MOST  8
+#define LEAST_START_NS 1000 /* no transfer between devices starts and ends in less */
 
 const char *ui_member(const json_t *object, const char *key)
 {
@@ -50,19 +51,27 @@ static void put_source(struct ui *ui, const char *source)
     ui_put(ui, ")");
 }
 
-void ui_prediction(struct ui *ui, const json_t *prediction)
+bool ui_is_unmeasured(const json_t *prediction)
+{
+    return strcmp(ui_member(prediction, "source"), "lower_bound") == 0 &&
+           ui_member_number(prediction, "time_ns") < LEAST_START_NS;
+}
+
+static void put_prediction(struct ui *ui, const json_t *prediction, bool is_short)
 {
     char time[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER];
     double time_ns = ui_member_number(prediction, "time_ns"),
            low_ns = ui_member_number(prediction, "low_ns"),
            high_ns = ui_member_number(prediction, "high_ns");
-    if (isnan(time_ns)) {
-        ui_put(ui, "not predicted");
+    if (isnan(time_ns) || ui_is_unmeasured(prediction)) {
+        ui_put(ui, isnan(time_ns) ? "not predicted"
+                   : is_short     ? "not measured"
+                                  : "the time of so few bytes was not measured");
         return;
     }
     ui_put(ui, "%s%s", !isnan(low_ns) && isnan(high_ns) ? "at least " : "",
            ui_time(ui, time, time_ns));
-    if (!isnan(low_ns) && !isnan(high_ns))
+    if (!is_short && !isnan(low_ns) && !isnan(high_ns))
         put_interval(ui, ui_time(ui, low, low_ns), ui_time(ui, high, high_ns));
     if (strcmp(ui_member(prediction, "source"), "measured") != 0)
         put_source(ui, ui_member(prediction, "source"));
@@ -70,6 +79,16 @@ void ui_prediction(struct ui *ui, const json_t *prediction)
     if (json_is_object(correction))
         ui_put(ui, " (%.0f reports, factor %.2f)", ui_member_number(correction, "reports"),
                ui_member_number(correction, "factor"));
+}
+
+void ui_prediction(struct ui *ui, const json_t *prediction)
+{
+    put_prediction(ui, prediction, false);
+}
+
+void ui_prediction_short(struct ui *ui, const json_t *prediction)
+{
+    put_prediction(ui, prediction, true);
 }
 
 static void put_axes(struct ui *line, const json_t *axes)
@@ -161,6 +180,57 @@ void ui_reasons(struct ui *ui, const json_t *reasons)
     }
 }
 
+/* Text of a subject of a note; "" none. */
+static const char *subject_of(const json_t *note, size_t index)
+{
+    const char *text = json_string_value(json_array_get(json_object_get(note, "subjects"), index));
+    return text == NULL ? "" : text;
+}
+
+/* True for two notes that differ in a pair of places alone: their first two subjects. */
+static bool is_same_note(const json_t *a, const json_t *b)
+{
+    const json_t *subjects = json_object_get(a, "subjects");
+    size_t count = json_array_size(subjects);
+    bool is_same = count >= 2 && count == json_array_size(json_object_get(b, "subjects")) &&
+                   ui_reason_is(a, ui_member(b, "code")) &&
+                   json_equal(json_object_get(a, "numbers"), json_object_get(b, "numbers"));
+    for (size_t i = 2; i < count && is_same; i++)
+        is_same = strcmp(subject_of(a, i), subject_of(b, i)) == 0;
+    return is_same && strstr(ui_reason_text(a), " from ") != NULL;
+}
+
+/* Index of the first note that says the same of other places, or its own. */
+static size_t find_same(const json_t *notes, size_t index)
+{
+    size_t i = 0;
+    while (i < index && !is_same_note(json_array_get(notes, i), json_array_get(notes, index)))
+        i++;
+    return i;
+}
+
+/* Prints a note, and the pairs of places of those behind it that say the same. */
+static void put_note(struct ui *ui, const json_t *notes, size_t index)
+{
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    const char *separator = "; likewise ";
+    ui_put(&line, "%s", ui_reason_text(json_array_get(notes, index)));
+    for (size_t i = index + 1; i < json_array_size(notes); i++) {
+        const json_t *other = json_array_get(notes, i);
+        if (find_same(notes, i) != index)
+            continue;
+        ui_put(&line, "%s", separator);
+        ui_text(&line, subject_of(other, 0));
+        ui_put(&line, " to ");
+        ui_text(&line, subject_of(other, 1));
+        separator = ", ";
+    }
+    ui_put(ui, "  ");
+    ui_paragraph(ui, 4, line.text == NULL ? "" : line.text);
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
+}
+
 void ui_warnings(struct ui *ui, const json_t *warnings)
 {
     size_t i;
@@ -173,8 +243,8 @@ void ui_warnings(struct ui *ui, const json_t *warnings)
     ui_style(ui, UI_PLAIN);
     json_array_foreach(warnings, i, item)
     {
-        ui_put(ui, "  ");
-        ui_paragraph(ui, 4, ui_reason_text(item));
+        if (find_same(warnings, i) == i)
+            put_note(ui, warnings, i);
     }
 }
 
@@ -242,7 +312,10 @@ void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence)
         if (count > 0)
             ui_put(ui, "%zu %snote%s; ", count, json_array_size(first) > 0 ? "more " : "",
                    count == 1 ? "" : "s");
-        ui_put(ui, "--why shows %sevidence and alternatives\n", count > 0 ? "them, " : "");
+        ui_put(ui, "--why shows %sevidence and alternatives\n",
+               count == 0   ? ""
+               : count == 1 ? "it, "
+                            : "them, ");
         ui_style(ui, UI_PLAIN);
     }
     json_decref(first);

@@ -61,6 +61,10 @@ bool ui_lists(const json_t *array, const char *text);
 double ui_member_number(const json_t *object, const char *key);
 /* "1.23 ms (1.20 to 1.26)", or "not predicted". */
 void ui_prediction(struct ui *ui, const json_t *prediction);
+/* The same without its interval. */
+void ui_prediction_short(struct ui *ui, const json_t *prediction);
+/* True for a lower bound below a microsecond: the start of few bytes, which decides, is unknown. */
+bool ui_is_unmeasured(const json_t *prediction);
 /* Prints sentences: the measured value, its places and its time. Prints a few, then the number of
  * the others. */
 void ui_evidence(struct ui *ui, const json_t *evidence);

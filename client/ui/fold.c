@@ -1,4 +1,6 @@
-/* A matrix of many cores by the L3s that they share: each cell the median of its pairs of cores. */
+/* A matrix of many cores by the L3s that they share, or by blocks of cores where they share one:
+ * each cell the median of its pairs of cores. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,10 @@
 #include "ui/matrix.h"
 #include "ui/node.h"
 
-#define KEY_SIZE 1024
+#define KEY_SIZE    1024
+#define BLOCKS_MOST 8
+#define CORES_MOST  4096
+#define NAME_SIZE   48
 
 /* Name of the L3 of each core, else of its NUMA node, by name; a new object. */
 static json_t *find_groups(const struct ui_node *node)
@@ -20,6 +25,35 @@ static json_t *find_groups(const struct ui_node *node)
             json_object_set_new(groups, node->place[i].name, json_string(node->place[group].name));
     }
     return groups;
+}
+
+/* True when the cores have at most one L3, else NUMA node: its one cell would tell nothing. */
+static bool is_one_group(const json_t *groups)
+{
+    const char *core, *first = NULL;
+    json_t *group;
+    json_object_foreach((json_t *)(uintptr_t)groups, core, group)
+    {
+        first = first == NULL ? json_string_value(group) : first;
+        if (strcmp(first, json_string_value(group)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Puts the cores, by number, into blocks of one size: "0-7". */
+static void set_blocks(json_t *groups, const struct ui_node *node)
+{
+    int core[CORES_MOST];
+    size_t count = ui_node_kind(node, UI_CORE, core, CORES_MOST),
+           size = (count + BLOCKS_MOST - 1) / BLOCKS_MOST;
+    for (size_t i = 0; i < count; i++) {
+        size_t first = i - i % size, last = first + size - 1 < count ? first + size - 1 : count - 1;
+        char name[NAME_SIZE];
+        snprintf(name, sizeof name, "%d-%d", node->place[core[first]].number,
+                 node->place[core[last]].number);
+        json_object_set_new(groups, node->place[core[i]].name, json_string(name));
+    }
 }
 
 static int by_value(const void *a, const void *b)
@@ -77,7 +111,34 @@ static size_t count_cores(const json_t *cells, const json_t *groups, size_t most
     return count;
 }
 
-json_t *ui_fold_cores(const json_t *matrix, const json_t *reply, size_t most)
+/* Names the groups, and the spread of the pairs that the medians hide. */
+static json_t *describe(const struct ui *ui, const json_t *sums, const char *unit, bool is_by_block)
+{
+    char low[UI_NUMBER], middle[UI_NUMBER], high[UI_NUMBER];
+    double least = NAN, most = NAN;
+    json_t *all = json_array(), *sum, *value, *text;
+    const char *key;
+    size_t i;
+    json_object_foreach((json_t *)(uintptr_t)sums, key, sum)
+    {
+        json_array_extend(all, json_object_get(sum, "values"));
+        json_array_foreach(json_object_get(sum, "values"), i, value)
+        {
+            least = fmin(least, json_number_value(value));
+            most = fmax(most, json_number_value(value));
+        }
+    }
+    text = json_sprintf("each cell is the median of the measured pairs of two %s; the %zu "
+                        "pairs have %s at least, %s in the median, %s at most; --all shows every "
+                        "core",
+                        is_by_block ? "blocks of cores" : "L3s", json_array_size(all),
+                        ui_value(ui, low, least, unit), ui_value(ui, middle, median(all), unit),
+                        ui_value(ui, high, most, unit));
+    json_decref(all);
+    return text;
+}
+
+json_t *ui_fold_cores(const struct ui *ui, const json_t *matrix, const json_t *reply, size_t most)
 {
     const json_t *cells = json_object_get(matrix, "cells"), *cell;
     struct ui_node *node = ui_node_new(reply);
@@ -85,6 +146,9 @@ json_t *ui_fold_cores(const json_t *matrix, const json_t *reply, size_t most)
            *sums = json_object(), *sum;
     const char *key;
     size_t i;
+    bool is_by_block = groups != NULL && is_one_group(groups);
+    if (is_by_block)
+        set_blocks(groups, node);
     if (count_cores(cells, groups, most) > most) {
         json_array_foreach(cells, i, cell)
         {
@@ -101,6 +165,8 @@ json_t *ui_fold_cores(const json_t *matrix, const json_t *reply, size_t most)
         }
         folded = json_copy((json_t *)(uintptr_t)matrix);
         json_object_set(folded, "cells", all);
+        json_object_set_new(folded, "note",
+                            describe(ui, sums, ui_member(matrix, "unit"), is_by_block));
     }
     json_decref(all);
     json_decref(sums);

@@ -444,36 +444,8 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     json_decref(own);
 }
 
-/* The first clause of a metric's meaning, cut behind a word where the line is full. */
-static void put_clause(struct ui_table *table, const char *about, int room)
-{
-    int length = (int)strcspn(about, ":;,");
-    if (length <= room || room < 8) {
-        ui_cell(table, "%.*s", length, about);
-        return;
-    }
-    for (length = room - 3; length > 1 && about[length] != ' ';)
-        length--;
-    ui_cell(table, "%.*s...", length, about);
-}
-
-/* Columns beside the meaning: a name and two numbers. */
-static int columns_before(const json_t *metrics)
-{
-    const json_t *metric;
-    size_t i;
-    int most = 0;
-    json_array_foreach(metrics, i, metric)
-    {
-        int columns = ui_columns(ui_member(metric, "name"));
-        most = json_integer_value(json_object_get(metric, "cells")) > 0 && columns > most ? columns
-                                                                                          : most;
-    }
-    return most + 2 + 5 + 2 + 8 + 2;
-}
-
 /* A metric's row; a metric without values only with all. Returns 1 where it has none, else 0. */
-static size_t put_metric(struct ui_table *table, const json_t *metric, bool all, int room)
+static size_t put_metric(struct ui_table *table, const json_t *metric, bool all)
 {
     int64_t cells = json_integer_value(json_object_get(metric, "cells"));
     if (cells == 0 && !all)
@@ -485,10 +457,8 @@ static size_t put_metric(struct ui_table *table, const json_t *metric, bool all,
     }
     ui_cell(table, "%lld", (long long)cells);
     ui_cell(table, "%lld", (long long)json_integer_value(json_object_get(metric, "measured")));
-    if (all)
-        ui_cell(table, "%s", ui_member(metric, "about"));
-    else
-        put_clause(table, ui_member(metric, "about"), room);
+    const char *about = ui_member(metric, "about"); /* its first clause fits the list */
+    ui_cell(table, "%.*s", (int)(all ? strlen(about) : strcspn(about, ":;,")), about);
     return cells == 0;
 }
 
@@ -498,7 +468,6 @@ void ui_metrics(struct ui *ui, const json_t *reply, bool all)
     const json_t *metric;
     struct ui_table table;
     size_t without = 0, i;
-    int room = ui->width - columns_before(json_object_get(reply, "metrics"));
     ui_table_begin(&table, ui, all ? "lllrrl" : "lrrl");
     for (i = 0; i < sizeof header / sizeof header[0]; i++)
         if (all || i == 0 || i > 2)
@@ -507,7 +476,7 @@ void ui_metrics(struct ui *ui, const json_t *reply, bool all)
         json_array_foreach(json_object_get(reply, "metrics"), i, metric)
         {
             if ((strncmp(ui_member(metric, "name"), "gpu_gpu_", 8) == 0) == (of_gpus == 1))
-                without += put_metric(&table, metric, all, room);
+                without += put_metric(&table, metric, all);
         }
     ui_table_end(&table, 0, true);
     if (!all && without > 0)

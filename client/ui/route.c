@@ -6,22 +6,21 @@
 
 #define OTHERS_MOST 5 /* options besides the first, unless all are wanted */
 
-/* Prints "copy engine", "kernel via gpu2 in pieces of 4 MiB"; in a split also the fraction of the
- * part. */
+static const char *mechanism_of(const json_t *segment)
+{
+    const char *mechanism = ui_member(segment, "mechanism");
+    return strcmp(mechanism, "copy_engine") == 0 || strcmp(mechanism, "host") == 0 ? "copy engine"
+                                                                                   : mechanism;
+}
+
+/* Prints "copy engine", "kernel via gpu2 in pieces of 4 MiB". */
 static void put_path(struct ui *ui, const json_t *segment)
 {
-    const json_t *via = json_object_get(segment, "via"), *place,
-                 *chunk = json_object_get(segment, "chunk_bytes");
-    const char *mechanism = ui_member(segment, "mechanism");
-    double fraction = json_number_value(json_object_get(segment, "fraction"));
+    const json_t *place, *chunk = json_object_get(segment, "chunk_bytes");
     char number[UI_NUMBER];
     size_t i;
-    if (fraction > 0 && fraction < 1)
-        ui_put(ui, "%.0f %% by ", 100 * fraction);
-    ui_text(ui, strcmp(mechanism, "copy_engine") == 0 || strcmp(mechanism, "host") == 0
-                    ? "copy engine"
-                    : mechanism);
-    json_array_foreach(via, i, place)
+    ui_text(ui, mechanism_of(segment));
+    json_array_foreach(json_object_get(segment, "via"), i, place)
     {
         ui_put(ui, i == 0 ? " via " : ", ");
         ui_text(ui, json_is_string(place) ? json_string_value(place) : "?");
@@ -30,26 +29,49 @@ static void put_path(struct ui *ui, const json_t *segment)
         ui_put(ui, " in pieces of %s", ui_bytes(number, json_integer_value(chunk)));
 }
 
-static void put_paths(struct ui *ui, const json_t *option)
+/* Prints "copy engine via gpu2", or "3 paths at once" of a split. */
+static void put_option_name(struct ui *ui, const json_t *option)
 {
-    const json_t *segment;
-    size_t i;
-    json_array_foreach(json_object_get(option, "segments"), i, segment)
+    const json_t *segments = json_object_get(option, "segments");
+    if (json_array_size(segments) > 1)
+        ui_put(ui, "%zu paths at once", json_array_size(segments));
+    else
+        put_path(ui, json_array_get(segments, 0));
+}
+
+/* Prints the parts of a split in one line: "copy engine 38 %, via gpu2 19 %, via numa1 43 %". */
+static void put_parts(struct ui *ui, const json_t *segments)
+{
+    const json_t *segment, *place;
+    const char *before = "";
+    size_t i, k;
+    json_array_foreach(segments, i, segment)
     {
-        ui_put(ui, "%s", i > 0 ? ", " : "");
-        put_path(ui, segment);
+        const char *mechanism = mechanism_of(segment), *separator = i > 0 ? ", " : "";
+        const json_t *via = json_object_get(segment, "via");
+        if (strcmp(mechanism, before) != 0) {
+            ui_put(ui, "%s", separator);
+            ui_text(ui, mechanism);
+            separator = " ";
+        }
+        json_array_foreach(via, k, place)
+        {
+            ui_put(ui, "%s%s", k == 0 ? separator : ", ", k == 0 ? "via " : "");
+            ui_text(ui, json_is_string(place) ? json_string_value(place) : "?");
+        }
+        ui_put(ui, " %.0f %%", 100 * json_number_value(json_object_get(segment, "fraction")));
+        before = mechanism;
     }
 }
 
-/* Prints the winner over a range of sizes. The number of useful paths and their shares depend on
- * the size. */
-static void put_winner(struct ui *ui, const json_t *options, const json_t *index)
+static void put_shared(struct ui *ui, const json_t *option, const char *before, const char *behind)
 {
-    const json_t *option = json_array_get(options, (size_t)json_integer_value(index));
-    if (json_array_size(json_object_get(option, "segments")) > 1)
-        ui_put(ui, "several paths at once (ask with a size for which)");
-    else
-        put_paths(ui, option);
+    const char *shared = ui_member(json_object_get(option, "predicted"), "bottleneck");
+    if (*shared == '\0')
+        return;
+    ui_put(ui, "%sshares ", before);
+    ui_text(ui, shared);
+    ui_put(ui, "%s", behind);
 }
 
 static double time_of(const json_t *option)
@@ -57,19 +79,27 @@ static double time_of(const json_t *option)
     return json_number_value(json_object_get(json_object_get(option, "predicted"), "time_ns"));
 }
 
+/* The interval of a time stands with --why alone: the list compares. */
 static void put_option(struct ui_table *table, const json_t *option, double best_ns)
 {
     struct ui *ui = table->ui;
     struct ui path = {.utf8 = ui->utf8, .width = ui->width},
               time = {.utf8 = ui->utf8, .width = ui->width};
-    const char *shared = ui_member(json_object_get(option, "predicted"), "bottleneck");
-    put_paths(&path, option);
-    ui_prediction(&time, json_object_get(option, "predicted"));
-    if (*shared != '\0') {
-        ui_put(&time, ", shares ");
-        ui_text(&time, shared);
+    const json_t *segments = json_object_get(option, "segments"),
+                 *predicted = json_object_get(option, "predicted");
+    char ratio[UI_NUMBER];
+    put_option_name(&path, option);
+    if (json_array_size(segments) > 1) {
+        ui_put(&path, ": ");
+        put_parts(&path, segments);
     }
-    ui_cell(table, "%.2f", best_ns > 0 ? time_of(option) / best_ns : 1.0);
+    put_shared(&path, option, " (", ")");
+    if (ui->why)
+        ui_prediction(&time, predicted);
+    else
+        ui_prediction_short(&time, predicted);
+    snprintf(ratio, sizeof ratio, "%.2f", time_of(option) / best_ns);
+    ui_cell(table, "%s", best_ns > 0 && !ui_is_unmeasured(predicted) ? ratio : "");
     ui_cell(table, "%s", time.text == NULL ? "" : time.text);
     ui_cell(table, "%s", path.text == NULL ? "" : path.text);
     ui->failed = ui->failed || path.failed || time.failed;
@@ -134,47 +164,60 @@ static void put_calls(struct ui *ui, const json_t *options)
     put_call(ui, running);
 }
 
+/* Prints which option leads over which sizes: each crossover begins where the one before ends. */
 static void put_sizes(struct ui *ui, const json_t *reply)
 {
     const json_t *options = json_object_get(reply, "options"), *crossover,
+                 *crossovers = json_object_get(reply, "crossovers"),
                  *b80 = json_object_get(reply, "b80_bytes");
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
     char number[UI_NUMBER];
-    size_t i;
-    json_array_foreach(json_object_get(reply, "crossovers"), i, crossover)
+    size_t i, count = json_array_size(crossovers);
+    json_array_foreach(crossovers, i, crossover)
     {
-        struct ui line = {.utf8 = ui->utf8, .width = ui->width};
-        ui_put(&line, "below %s ",
+        const json_t *below = json_object_get(crossover, "below"),
+                     *above = json_object_get(crossover, "above");
+        ui_put(&line, "up to %s ",
                ui_bytes(number, json_integer_value(json_object_get(crossover, "bytes"))));
-        put_winner(&line, options, json_object_get(crossover, "below"));
-        ui_put(&line, "; from there on ");
-        put_winner(&line, options, json_object_get(crossover, "above"));
-        ui_put(ui, "%s", i == 0 ? "\n" : "");
-        ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
-        ui->failed = ui->failed || line.failed;
-        ui_done(&line);
+        put_option_name(&line, json_array_get(options, (size_t)json_integer_value(below)));
+        ui_put(&line, i + 1 < count ? ", " : "; from there on ");
+        if (i + 1 == count)
+            put_option_name(&line, json_array_get(options, (size_t)json_integer_value(above)));
     }
+    if (count > 0 || json_is_number(b80))
+        ui_put(ui, "\n");
+    if (count > 0)
+        ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
     if (json_is_number(b80))
-        ui_put(ui, "%sfrom %s on the first gets 80 %% of its highest rate\n", i == 0 ? "\n" : "",
+        ui_put(ui, "from %s on the first gets 80 %% of its highest rate\n",
                ui_bytes(number, (int64_t)json_number_value(b80)));
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
 }
 
-/* Prints the first option that may be faster once measured, with the command that measures it; all
- * such options with --why. */
+/* True when an option before that one asks for the same command. */
+static bool is_asked_before(const json_t *options, size_t end, const char *command)
+{
+    for (size_t i = 0; i < end; i++)
+        if (strcmp(ui_member(json_array_get(options, i), "worth_measuring"), command) == 0)
+            return true;
+    return false;
+}
+
+/* Prints the command that measures the first option that may be faster once measured; with --why
+ * those of all such options. */
 static void put_worth(struct ui *ui, const json_t *options)
 {
     const json_t *option;
-    double best_ns = time_of(json_array_get(options, 0));
     size_t i;
     json_array_foreach(options, i, option)
     {
         const char *command = ui_member(option, "worth_measuring");
         struct ui line = {.utf8 = ui->utf8, .width = ui->width};
-        if (*command == '\0')
+        if (*command == '\0' || is_asked_before(options, i, command))
             continue;
         ui_put(&line, "worth measuring: ");
         ui_text(&line, command);
-        ui_put(&line, " (for that which might take %.2f times as long)",
-               best_ns > 0 ? time_of(option) / best_ns : 1.0);
         ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
         ui->failed = ui->failed || line.failed;
         ui_done(&line);
@@ -183,32 +226,43 @@ static void put_worth(struct ui *ui, const json_t *options)
     }
 }
 
-/* Prints why an option that looks faster is not the first. */
-static void put_not_first(struct ui *ui, const json_t *reasons)
+/* Prints why an option that looks faster is not the first: with --why the reasons say so. */
+static void put_not_first(struct ui *ui, const json_t *reply)
 {
-    const json_t *reason;
+    const json_t *options = json_object_get(reply, "options"), *reason,
+                 *predicted = json_object_get(json_array_get(options, 0), "predicted");
     size_t i;
-    json_array_foreach(reasons, i, reason)
+    json_array_foreach(json_object_get(reply, "reasons"), i, reason)
     {
-        if (ui_reason_is(reason, "gains-little") || ui_reason_is(reason, "not-measured-together"))
+        bool is_one =
+            ui_reason_is(reason, "gains-little") || ui_reason_is(reason, "not-measured-together");
+        if (is_one && !ui->why && !ui_is_unmeasured(predicted))
             ui_paragraph(ui, 2, ui_reason_text(reason));
     }
+    put_worth(ui, options);
 }
 
+/* Prints the time of the option, and a row each path of a split. */
 static void put_answer(struct ui *ui, const json_t *option)
 {
     struct ui line = {.utf8 = ui->utf8, .width = ui->width};
-    const char *shared = ui_member(json_object_get(option, "predicted"), "bottleneck");
-    put_paths(&line, option);
+    const json_t *segments = json_object_get(option, "segments"), *segment;
+    size_t i;
+    put_option_name(&line, option);
     ui_put(&line, ": ");
     ui_prediction(&line, json_object_get(option, "predicted"));
-    if (*shared != '\0') {
-        ui_put(&line, ", shares ");
-        ui_text(&line, shared);
-    }
+    put_shared(&line, option, ", ", "");
     ui_style(ui, UI_BOLD);
     ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
     ui_style(ui, UI_PLAIN);
+    json_array_foreach(segments, i, segment)
+    {
+        if (json_array_size(segments) == 1)
+            break;
+        ui_put(ui, "  %2.0f %%  ", 100 * json_number_value(json_object_get(segment, "fraction")));
+        put_path(ui, segment);
+        ui_put(ui, "\n");
+    }
     ui->failed = ui->failed || line.failed;
     ui_done(&line);
 }
@@ -216,7 +270,8 @@ static void put_answer(struct ui *ui, const json_t *option)
 static void put_others(struct ui *ui, const json_t *options)
 {
     static const char *const header[] = {"times", "predicted", "path"};
-    double best_ns = time_of(json_array_get(options, 0));
+    const json_t *predicted = json_object_get(json_array_get(options, 0), "predicted");
+    double best_ns = ui_is_unmeasured(predicted) ? 0 : ui_member_number(predicted, "time_ns");
     struct ui_table table;
     size_t count = json_array_size(options), most = ui->why ? count : OTHERS_MOST + 1;
     if (count < 2)
@@ -237,10 +292,8 @@ void ui_route(struct ui *ui, const json_t *reply)
     const json_t *options = json_object_get(reply, "options");
     put_answer(ui, json_array_get(options, 0));
     put_calls(ui, options);
-    if (!ui->why)
-        put_not_first(ui, json_object_get(reply, "reasons"));
+    put_not_first(ui, reply);
     put_others(ui, options);
-    put_worth(ui, options);
     put_sizes(ui, reply);
     ui_why(ui, reply, json_object_get(json_array_get(options, 0), "evidence"));
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));

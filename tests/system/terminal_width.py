@@ -72,6 +72,52 @@ def answers_fit():
     assert fits(*route).count("worth measuring: ") == 1 < fits(*route, "--why").count("worth measuring: ")
 
 
+def a_split_has_a_row_each_path():
+    """Its first line is its time; ranges of sizes are one sentence; of few bytes no time is shown that only a rate tells."""
+    lines = shown("--node", NODES / "h200x4", "route", "numa0", "gpu1", "1G")[1]
+    assert re.match(r"4 paths at once: [0-9.]+ ms \(.* to .*\), shares numa0:memory:read$", lines[0]), lines
+    assert re.match(r"  [0-9]+ %  copy engine$", lines[1]) and all(re.match(r"  [0-9]+ %  copy engine via gpu[023] in pieces of [0-9]+ MiB$", line) for line in lines[2:5]), lines
+    text = " ".join(" ".join(lines).split())
+    assert re.search(r"up to [0-9.]+ MiB copy engine, up to [0-9.]+ MiB 2 paths at once, up to [0-9.]+ MiB 3 paths at once; from there on 4 paths at once", text), text
+    quad = ("--node", NODES / "gh200-quad", "route", "gpu0", "gpu1")
+    assert re.search(r"might take 204 .s: its transfers were not measured, or not together, so it does not lead worth measuring: berth probe --full ", fits(*quad, "64M")), fits(*quad, "64M")
+    assert "likewise gpu0 to gpu2, gpu2 to gpu1" in fits(*quad, "64M", "--why") and fits(*quad, "64M", "--why").count("was not measured, or not all of it") == 1
+    few = fits(*quad, "8")
+    assert few.startswith("copy engine: the time of so few bytes was not measured") and " ns" not in few and "might take" not in few, few
+
+
+def cores_of_one_l3_are_shown_in_blocks():
+    """And what the medians hide: the least and the most of the pairs."""
+    lines = shown("--node", NODES / "h200x4", "matrix", "cpu_pingpong")[1]
+    assert re.fullmatch(r"  from +0-7 +8-15 +16-23 +24-31 +32-39 +40-47 +48-55 +56-63", lines[3]) and len(lines) < 20, lines
+    assert "the 367 pairs have 57.3 ns at least, 349 ns in the median, 485 ns at most" in " ".join(" ".join(lines).split()), lines
+
+
+def the_list_has_a_line_each_metric():
+    """The first clause of each meaning fits beside the longest name, uncut."""
+    every = json.loads(subprocess.run([BIN / "berth", "--json", "--node", NODES / "h200x4", "matrix"], capture_output=True, check=True).stdout)["metrics"]
+    longest = max(len(metric["name"]) for metric in every)
+    titles = [re.split("[:;,]", metric["about"])[0] for metric in every]
+    assert not [title for title in titles if longest + 2 + 5 + 2 + 8 + 2 + len(title) > WIDTH] and len(set(titles)) == len(titles), titles
+    lines = shown("--node", NODES / "h200x4", "matrix")[1]
+    assert len(lines) == 2 + sum(metric["cells"] > 0 for metric in every) and not [line for line in lines if "..." in line], lines
+
+
+def equal_memories_are_one_row():
+    lines = shown("--node", NODES / "gh200-quad", "alloc", "4G")[1]
+    assert [line.split() for line in lines[4:6]] == [["numa1-3", "system", "as", "long"], ["numa0-3", "pinned,", "managed", "as", "long"]], lines
+
+
+def an_error_is_wrapped_on_a_terminal_alone():
+    """Scripts read one line; it names the command to run."""
+    words = ["--node", NODES / "mi250x", "bind", "-n", "16"]
+    assert fits(*words, status=65).endswith(": berth bind -n 16 --tasks-per-gpu 2"), fits(*words, status=65)
+    done = subprocess.run([BIN / "berth", *words], capture_output=True, text=True, env=PLAIN)
+    assert done.stderr.count("\n") == 1 and len(done.stderr) > WIDTH, done.stderr
+    assert fits(*words, "--tasks-per-gpu", "2", "--pattern", "ring", "--bytes", "64M", "--host-bytes", "1G").startswith("task gpus cpus memory nics 0 gpu")
+    fits("bind", "-n", "x", "--pattern", "ring", "--some-option-that-is-long-and-unknown-to-the-command-berth", status=64)
+
+
 def help_of_make_fits():
     done = subprocess.run(["make", "-s", "help"], cwd=NODES.parent.parent, capture_output=True, text=True, check=True)
     assert "  make check-all " in done.stdout and not [line for line in done.stdout.splitlines() if len(line) > WIDTH], done.stdout
@@ -137,4 +183,4 @@ def a_screen_has_the_whole_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, help_of_make_fits, answers_fit, findings_fit, a_history_fits, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, an_error_is_wrapped_on_a_terminal_alone, findings_fit, a_history_fits, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)

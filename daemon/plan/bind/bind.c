@@ -59,7 +59,7 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
     int64_t needed =
                 each > INT64_MAX / tasks - share ? INT64_MAX : (each * tasks + share - 1) / share,
             available = (int64_t)work->gpus.count;
-    char there[80], shared[48] = "", lost[64] = "", hint[80] = "";
+    char there[80], shared[48] = "", lost[64] = "", hint[112] = "";
     if (graph_count(work->snap->graph, PLACE_GPU) == 0)
         snprintf(there, sizeof there, "no gpu: this node has none");
     else
@@ -73,8 +73,10 @@ static enum berth_code not_enough(const struct work *work, int64_t tasks, int64_
         snprintf(lost, sizeof lost, "; %s %s", graph_place(work->snap->graph, work->gpus.cut)->name,
                  endpoints_cut_text(work->snap->graph, work->gpus.cut));
     if (each == 1 && available > 0)
-        snprintf(hint, sizeof hint, "; --tasks-per-gpu %" PRId64 " lets them share",
-                 (tasks - 1) / available + 1);
+        snprintf(hint, sizeof hint,
+                 "; to share them add --tasks-per-gpu: berth bind -n %" PRId64
+                 " --tasks-per-gpu %" PRId64,
+                 tasks, (tasks - 1) / available + 1);
     return err_not_enough(err, "gpus", needed, available,
                           "%" PRId64 " task%s with %" PRId64 " gpu%s%s%s need%s %" PRId64
                           "; allowed and there: %s%s%s",

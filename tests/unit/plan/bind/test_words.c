@@ -42,7 +42,8 @@ static void gpus_that_were_lost_are_not_given_and_are_named(void **state)
     assert_int_equal(ask(&f, 7, -1), BERTH_NOT_ENOUGH);
     assert_string_equal(f.err.detail,
                         "7 tasks with 1 gpu each need 7; allowed and there: gpu0-gpu1, gpu3-gpu4, "
-                        "gpu6-gpu7; gpu5 is lost; --tasks-per-gpu 2 lets them share");
+                        "gpu6-gpu7; gpu5 is lost; to share them add --tasks-per-gpu: "
+                        "berth bind -n 7 --tasks-per-gpu 2");
     /* A task that may use lost gpus only does not run without any. */
     f.allowed.gpus = calloc(f.snap->graph->place_count, sizeof(bool));
     assert_non_null(f.allowed.gpus);
