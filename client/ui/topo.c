@@ -238,7 +238,7 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
         describe_cpus(text, drawing, group, count);
         if (only_cache(node, group[0]) >= 0) {
             const struct ui_place *cache = &node->place[only_cache(node, group[0])];
-            add(text, "%s%s%s", cache->name, cache->capacity_bytes > 0 ? " " : "",
+            add(text, "L3 %s%s%s", cache->name, cache->capacity_bytes > 0 ? " " : "",
                 cache->capacity_bytes > 0 ? ui_bytes(number, cache->capacity_bytes) : "");
         }
         break;

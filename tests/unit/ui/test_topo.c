@@ -84,7 +84,7 @@ static void a_small_machine(void **state)
            "kernel 6.1\n"
            "\n"
            "package0  Some CPU, 2 cores\n"
-           "\u2514\u2500 numa0  8 GiB, 2 cores, cpus 0-1, llc0 32 MiB\n");
+           "\u2514\u2500 numa0  8 GiB, 2 cores, cpus 0-1, L3 llc0 32 MiB\n");
 }
 
 static void gpus_folds_links_and_disagreements(void **state)
