@@ -193,8 +193,16 @@ static char nearness(const struct ui_node *node, int gpu, int nic)
 struct square {
     int gpu[GPUS_MOST], nic[GPUS_MOST];
     size_t gpus, nics;
-    bool has_caches, has_numas;
+    bool has_caches, has_numas, has_cpus;
 };
+
+/* List of the cpus nearest to a gpu: its own, else its NUMA node's; NULL unknown. */
+static const char *cpus_near(const struct ui_node *node, int gpu)
+{
+    int numa = ui_place_around(node, gpu, UI_NUMA);
+    const char *cpus = node->place[gpu].cpu_list;
+    return cpus != NULL || numa < 0 ? cpus : node->place[numa].cpu_list;
+}
 
 static struct square square_of(const struct ui_node *node, const int *gpu, size_t gpus)
 {
@@ -205,6 +213,7 @@ static struct square square_of(const struct ui_node *node, const int *gpu, size_
     for (size_t i = 0; i < gpus; i++) {
         square.has_caches = square.has_caches || cache_of(node, gpu[i]) >= 0;
         square.has_numas = square.has_numas || ui_place_around(node, gpu[i], UI_NUMA) >= 0;
+        square.has_cpus = square.has_cpus || cpus_near(node, gpu[i]) != NULL;
     }
     /* only where there is room for a column of each, and where something tells them apart */
     if (gpus + nics <= COLUMNS_MOST && (square.has_caches || square.has_numas)) {
@@ -227,6 +236,8 @@ static void put_header(struct ui_table *table, const struct ui_node *node,
         ui_cell(table, "L3");
     if (square->has_numas)
         ui_cell(table, "numa");
+    if (square->has_cpus)
+        ui_cell(table, "cpus");
 }
 
 static unsigned put_row(struct ui_table *table, const struct ui_node *node,
@@ -249,6 +260,8 @@ static unsigned put_row(struct ui_table *table, const struct ui_node *node,
         ui_cell(table, "%s", cache_of(node, gpu) < 0 ? "-" : ui_device_cache(node, gpu));
     if (square->has_numas)
         ui_cell(table, "%s", numa < 0 ? "-" : node->place[numa].name);
+    if (square->has_cpus)
+        ui_cell(table, "%s", cpus_near(node, gpu) == NULL ? "-" : cpus_near(node, gpu));
     return seen;
 }
 
@@ -279,10 +292,11 @@ static void put_signs(struct ui *ui, unsigned seen, bool has_nics)
 static void put_square(struct ui *ui, const struct ui_node *node, const int *gpu, size_t count)
 {
     struct square square = square_of(node, gpu, count);
-    char align[2 * GPUS_MOST + 4] = "l";
+    char align[2 * GPUS_MOST + 5] = "l";
     memset(align + 1, 'r', square.gpus + square.nics);
-    memset(align + 1 + square.gpus + square.nics, 'l', 2);
-    align[1 + square.gpus + square.nics + square.has_caches + square.has_numas] = '\0';
+    memset(align + 1 + square.gpus + square.nics, 'l', 3);
+    align[1 + square.gpus + square.nics + square.has_caches + square.has_numas + square.has_cpus] =
+        '\0';
     struct ui_table table;
     unsigned seen = 0;
     ui_table_begin(&table, ui, align);
@@ -294,7 +308,7 @@ static void put_square(struct ui *ui, const struct ui_node *node, const int *gpu
         seen |= put_row(&table, node, &square, gpu[i], width);
     }
     free(width);
-    table.gap = square.gpus + square.nics > 12 ? 1 : 2;
+    table.gap = square.gpus + square.nics > 8 ? 1 : 2;
     ui_table_end(&table, 2, true);
     put_signs(ui, seen, square.nics > 0);
 }
