@@ -24,7 +24,7 @@ static const struct cmd_option options[] = {
 struct report {
     struct cmd *cmd;
     struct ui page, curves, history; /* curves, history: later parts, written separately */
-    json_t *node, *check, *metrics;
+    json_t *node, *check, *metrics, *changes;
     size_t series;
     bool is_any_matrix;
 };
@@ -49,9 +49,8 @@ static int add_history(struct report *report, const json_t *metric, const json_t
     status = ask(report, "io.berth.Health.GetBaseline",
                  json_pack("{s:s,s:s,s:s}", "metric", name, "from", from, "to", to), &baseline);
     if (status == CMD_DONE) {
-        char title[256];
-        snprintf(title, sizeof title, "%s from %s to %s", name, from, to);
-        report->series += report_history(&report->history, title, history, baseline);
+        struct report_series series = {name, from, to, history, baseline, report->changes};
+        report->series += report_history(&report->history, &series);
         json_decref(baseline);
     }
     json_decref(history);
@@ -138,17 +137,15 @@ static void add_disagreements(struct report *report)
     ui_put(&report->page, "</ul>\n");
 }
 
-/* Adds one reply, drawn as in the terminal. */
-static int add_plain(struct report *report, const char *title, const char *about,
-                     const char *method, void (*draw)(struct ui *ui, const json_t *reply))
+static int add_claims(struct report *report)
 {
-    json_t *reply;
-    int status = ask(report, method, json_object(), &reply);
+    json_t *claims;
+    int status = ask(report, "io.berth.Placement.ListClaims", json_object(), &claims);
     if (status != CMD_DONE)
         return status;
-    report_section(&report->page, title, about);
-    report_plain(&report->page, draw, reply);
-    json_decref(reply);
+    report_section(&report->page, "Claims", "Places that berth keeps for somebody.");
+    report_claims(&report->page, claims);
+    json_decref(claims);
     return CMD_DONE;
 }
 
@@ -190,13 +187,11 @@ static int write_page(struct report *report)
 {
     struct ui *page = &report->page;
     report_begin(page, ui_member(report->node, "name"), report->check);
-    ui_put(page, "<div class=\"picture\">");
-    picture_node(page, report->node, NULL);
-    ui_put(page, "</div>\n");
+    report_picture(page, report->node, NULL);
     report_section(page, "Health",
-                   "What berth health says. On the node, berth probe measures again, berth history "
-                   "shows since when, berth accept takes the measured values as the baseline.");
-    report_plain(page, ui_health, report->check);
+                   "As berth health. On the node, berth probe measures again, and berth accept "
+                   "takes the measured values as the baseline.");
+    report_findings(page, report->check);
     int status = add_matrices(report);
     if (status == CMD_DONE && report->curves.length > 0) {
         report_section(page, "Transfers by size",
@@ -209,15 +204,14 @@ static int write_page(struct report *report)
     if (status == CMD_DONE)
         status = add_placement(report);
     if (status == CMD_DONE)
-        status = add_plain(report, "Claims", "Who has claimed what.",
-                           "io.berth.Placement.ListClaims", ui_claims);
-    if (status == CMD_DONE)
-        status = add_plain(report, "History",
-                           "What was found wrong and what has cleared, the latest change first; "
-                           "then the worst cell of each matrix over time.",
-                           "io.berth.Health.ListFindings", ui_changes);
+        status = add_claims(report);
     if (status != CMD_DONE)
         return status;
+    report_section(page, "History",
+                   "Findings that appeared or cleared, the latest change first. Below, the worst "
+                   "cell of each matrix over time: shaded is in line with the baseline; a red "
+                   "mark is a finding at its places, a green one its end.");
+    report_changes(page, report->changes);
     page->failed = page->failed || report->history.failed;
     ui_put(page, "%s", report->history.text == NULL ? "" : report->history.text);
     report_section(page, "Software", NULL);
@@ -259,6 +253,8 @@ static int run(struct cmd *cmd)
     if (status == CMD_DONE)
         status = ask(&report, "io.berth.Fabric.ListMetrics", json_object(), &report.metrics);
     if (status == CMD_DONE)
+        status = ask(&report, "io.berth.Health.ListFindings", json_object(), &report.changes);
+    if (status == CMD_DONE)
         status = write_page(&report);
     if (status == CMD_DONE)
         status = show(&report);
@@ -268,6 +264,7 @@ static int run(struct cmd *cmd)
     json_decref(report.node);
     json_decref(report.check);
     json_decref(report.metrics);
+    json_decref(report.changes);
     return status;
 }
 

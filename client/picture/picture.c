@@ -8,12 +8,18 @@
 #include "ui/answer.h"
 
 static const char style[] =
-    "svg{background:#fff}text{font:11px system-ui,'DejaVu Sans',sans-serif;fill:#1d2429}"
-    ".b{font-weight:600}.h{font-size:15px;font-weight:600}.s{font-size:9.5px;fill:#5a6870}"
+    ".node{background:#fff}.node text{font:11px system-ui,'DejaVu Sans',sans-serif;fill:#1d2429}"
+    ".node .b{font-weight:600}.node .h{font-size:15px;font-weight:600}"
+    ".node .s{font-size:9.5px;fill:#5a6870}"
     ".package{fill:#f7f9fa;stroke:#90a4ae;stroke-dasharray:5 3}.numa{fill:#e8f0fa;stroke:#7f9fc4}"
     ".llc{fill:#f6f0df;stroke:#c8b888}.core{fill:#cdd6db}.gpu{fill:#dff0dc;stroke:#5d9c55}"
     ".nic{fill:#fdebd3;stroke:#d59a4a}.module{fill:none;stroke:#5d9c55;stroke-dasharray:3 2}"
     ".switch{fill:#e4e4ea;stroke:#7b7b92}.tag{fill:#fff;fill-opacity:.88}";
+
+const char picture_dark[] =
+    "svg.node{background:none}svg.node text{fill:#dde5e9}svg.node .s{fill:#a3b2bb}"
+    "svg .package{fill:#1a2125}svg .numa{fill:#1b2838}svg .llc{fill:#2c291d}svg .core{fill:#4d5a62}"
+    "svg .gpu{fill:#1c3320}svg .nic{fill:#3a2a15}svg .switch{fill:#2c2c38}svg .tag{fill:#14191c}";
 
 static const char *const task_colours[PICTURE_TASKS] = {
     "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f",
@@ -106,7 +112,8 @@ void picture_node(struct ui *out, const json_t *reply, const json_t *plan)
     picture_fabric(&picture, picture.bottom + PICTURE_GAP);
     put_plan(&picture);
     ui_put(out,
-           "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
+           "<svg class=\"node\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
+           "width=\"%.0f\" "
            "height=\"%.0f\" role=\"img\" aria-label=\"topology\">\n%s</svg>\n",
            picture.right + PICTURE_GAP, picture.bottom + PICTURE_GAP, picture.right + PICTURE_GAP,
            picture.bottom + PICTURE_GAP, body.text == NULL ? "" : body.text);

@@ -20,5 +20,8 @@
 /* Appends an SVG document. node: reply of GetNode; plan: reply of Bind, NULL none. */
 void picture_node(struct ui *out, const json_t *node, const json_t *plan);
 
+/* Rules of style for the pictures in a page while it is dark. A file of its own is on white. */
+extern const char picture_dark[];
+
 /* Appends text, escaped for XML; NULL nothing. Control characters become ?. */
 void picture_text(struct ui *out, const char *text);

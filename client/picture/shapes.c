@@ -30,8 +30,8 @@ const char *picture_colour(const char *kind)
 {
     static const struct {
         const char *kind, *colour;
-    } colours[] = {{"xgmi", "#c0392b"}, {"nvlink", "#2e7d32"}, {"c2c", "#6a1b9a"},
-                   {"pcie", "#607d8b"}, {"smp", "#1565c0"},    {"network", "#ef6c00"}};
+    } colours[] = {{"xgmi", "#d14b3d"}, {"nvlink", "#3d9144"}, {"c2c", "#9c4dcc"},
+                   {"pcie", "#78909c"}, {"smp", "#2f7fd6"},    {"network", "#ef6c00"}};
     for (size_t i = 0; i < sizeof colours / sizeof colours[0]; i++)
         if (strcmp(colours[i].kind, kind) == 0)
             return colours[i].colour;

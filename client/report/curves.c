@@ -20,6 +20,7 @@
 struct point {
     const char *from, *to;
     double bytes, rate, low, high; /* low and high NAN unknown */
+    size_t colour;
 };
 
 struct plot {
@@ -27,6 +28,7 @@ struct plot {
     struct point *point; /* by pair, then ascending by size */
     size_t count;
     double least_bytes, most_bytes, least, most;
+    bool by_place; /* a colour is of a place, not of a pair */
 };
 
 static const char *const colours[COLOURS] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e",
@@ -78,9 +80,12 @@ static void collect(struct plot *plot, const json_t *metric, const json_t *matri
             strcmp(ui_member(cell, "source"), "measured") != 0 ||
             !is_default(cell, json_object_get(metric, "defaults")))
             continue;
-        plot->point[plot->count++] = (struct point){
-            ui_member(cell, "from"),       ui_member(cell, "to"),         bytes, rate,
-            ui_member_number(cell, "low"), ui_member_number(cell, "high")};
+        plot->point[plot->count++] = (struct point){.from = ui_member(cell, "from"),
+                                                    .to = ui_member(cell, "to"),
+                                                    .bytes = bytes,
+                                                    .rate = rate,
+                                                    .low = ui_member_number(cell, "low"),
+                                                    .high = ui_member_number(cell, "high")};
         plot->least_bytes = fmin(plot->least_bytes, bytes);
         plot->most_bytes = fmax(plot->most_bytes, bytes);
         plot->least = fmin(plot->least, rate);
@@ -89,41 +94,96 @@ static void collect(struct plot *plot, const json_t *metric, const json_t *matri
     qsort(plot->point, plot->count, sizeof *plot->point, compare);
 }
 
-/* Lines at powers of ten of the rate, and of four of the size. */
+static void put_rate_line(const struct plot *plot, double rate)
+{
+    char number[UI_NUMBER];
+    double y = y_of(plot, rate);
+    if (rate < plot->least || rate > plot->most)
+        return;
+    ui_put(plot->page,
+           "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"grid\"/><text "
+           "x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
+           LEFT, WIDTH - 12, y, y, LEFT - 6, y + 4, ui_rate(number, rate));
+}
+
+/* Lines at powers of ten of the rate, between them too where there are few; and of 1024 of the
+ * size (1 KiB, 1 MiB, 1 GiB), of 16 where there are few. */
 static void put_grid(const struct plot *plot)
 {
     char number[UI_NUMBER];
+    bool has_few = log10(plot->most / plot->least) < 2;
     int last = (int)floor(log10(plot->most));
-    for (int power = (int)ceil(log10(plot->least)); power <= last; power++) {
-        double rate = pow(10, power), y = y_of(plot, rate);
-        ui_put(plot->page,
-               "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"grid\"/><text "
-               "x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-               LEFT, WIDTH - 12, y, y, LEFT - 6, y + 4, ui_rate(number, rate));
+    for (int power = (int)floor(log10(plot->least)); power <= last; power++) {
+        put_rate_line(plot, pow(10, power));
+        if (has_few) {
+            put_rate_line(plot, 2 * pow(10, power));
+            put_rate_line(plot, 5 * pow(10, power));
+        }
     }
-    last = (int)floor(log2(plot->most_bytes));
-    for (int power = 2 * (int)ceil(log2(plot->least_bytes) / 2); power <= last; power += 4) {
+    double first_bytes = log2(plot->least_bytes), last_bytes = log2(plot->most_bytes);
+    int step = floor(last_bytes / 10) > ceil(first_bytes / 10) ? 10 : 4;
+    for (int power = step * (int)ceil(first_bytes / step); power <= last_bytes; power += step) {
         double bytes = pow(2, power), x = x_of(plot, bytes);
         ui_put(plot->page,
                "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"12\" y2=\"%.0f\" class=\"grid\"/><text "
-               "x=\"%.1f\" y=\"%.0f\" text-anchor=\"middle\">%s</text>\n",
-               x, x, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 16,
+               "x=\"%.1f\" y=\"%.0f\" text-anchor=\"%s\">%s</text>\n",
+               x, x, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 16, x > WIDTH - 40 ? "end" : "middle",
                ui_count_bytes(number, (int64_t)bytes));
     }
 }
 
+static bool is_same_pair(const struct point *a, const struct point *b)
+{
+    return strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0;
+}
+
+/* Gives each pair a colour; where they are more than colours, all pairs from one place have one. */
+static void give_colours(struct plot *plot)
+{
+    size_t pairs = 0;
+    for (size_t i = 0; i < plot->count; i++)
+        pairs += i == 0 || !is_same_pair(&plot->point[i - 1], &plot->point[i]);
+    plot->by_place = pairs > COLOURS;
+    size_t colour = 0;
+    for (size_t i = 0; i < plot->count; i++) {
+        const struct point *before = &plot->point[i > 0 ? i - 1 : 0], *point = &plot->point[i];
+        colour +=
+            plot->by_place ? strcmp(before->from, point->from) != 0 : !is_same_pair(before, point);
+        plot->point[i].colour = colour;
+    }
+}
+
+static void put_legend(const struct plot *plot)
+{
+    ui_put(plot->page, "<p>");
+    for (size_t i = 0; i < plot->count; i++) {
+        const struct point *point = &plot->point[i];
+        if (i > 0 && point->colour == point[-1].colour)
+            continue;
+        ui_put(plot->page,
+               "<span class=\"key\"><svg width=\"14\" height=\"6\" viewBox=\"0 0 14 6\"><rect "
+               "width=\"14\" height=\"6\" fill=\"%s\"/></svg>%s",
+               colours[point->colour % COLOURS], plot->by_place ? "from " : "");
+        picture_text(plot->page, point->from);
+        if (!plot->by_place) {
+            ui_put(plot->page, " to ");
+            picture_text(plot->page, point->to);
+        }
+        ui_put(plot->page, "</span>\n");
+    }
+    ui_put(plot->page, "</p>\n");
+}
+
 /* The points of one pair; returns the index behind them. */
-static size_t put_pair(const struct plot *plot, size_t first, size_t number)
+static size_t put_pair(const struct plot *plot, size_t first)
 {
     const struct point *points = plot->point;
-    const char *colour = colours[number % COLOURS];
+    const char *colour = colours[points[first].colour % COLOURS];
     char rate[UI_NUMBER], bytes[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER];
     size_t end = first;
     ui_put(plot->page, "<polyline fill=\"none\" stroke=\"%s\" stroke-opacity=\".6\" points=\"",
            colour);
-    for (; end < plot->count && strcmp(points[end].from, points[first].from) == 0 &&
-           strcmp(points[end].to, points[first].to) == 0;
-         end++)
+    for (; end < plot->count && is_same_pair(&points[end], &points[first]); end++)
         ui_put(plot->page, "%.1f,%.1f ", x_of(plot, points[end].bytes),
                y_of(plot, points[end].rate));
     ui_put(plot->page, "\"/>\n");
@@ -167,9 +227,12 @@ bool report_curves(struct ui *page, const json_t *metric, const json_t *matrix)
                "width=\"%.0f\" role=\"img\">\n",
                WIDTH, HEIGHT, WIDTH);
         put_grid(&plot);
+        give_colours(&plot);
         for (size_t i = 0, pair = 0; i < plot.count && pair < PAIRS_MOST; pair++)
-            i = put_pair(&plot, i, pair);
-        ui_put(page, "</svg></div></div>\n");
+            i = put_pair(&plot, i);
+        ui_put(page, "</svg></div>\n");
+        put_legend(&plot);
+        ui_put(page, "</div>\n");
     }
     free(plot.point);
     return is_any;

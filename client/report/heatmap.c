@@ -2,6 +2,7 @@
 #include "report/report.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,21 @@
 
 #define MOST_DRAWN 288 /* most rows or columns */
 #define MOST_TABLE 16  /* more are a picture */
-#define SQUARE     9   /* side of a cell in the picture */
-#define NAMES      64  /* room for names of rows */
+#define HALF       560 /* width of half the page */
+#define PHONE      320
+#define SQUARE     9  /* side of a cell in the picture */
+#define NAMES      64 /* room for names of rows */
+
+/* A map as it is drawn: its values' range, their one unit, and their source where all have one. */
+struct map {
+    struct ui *page;
+    const struct ui_group *group;
+    const char *unit;   /* of the wire */
+    const char *source; /* NULL: several */
+    char shown_unit[UI_NUMBER];
+    double least, most, scale; /* a cell shows its value divided by scale */
+    bool is_higher_better;
+};
 
 static bool is_better_higher(const json_t *metric)
 {
@@ -22,10 +36,10 @@ static bool is_better_higher(const json_t *metric)
 /* Colours from green for the best over yellow to red, by the logarithm, because values of a matrix
  * differ by factors. Red is half as good as the best, or the worst value when that is even worse.
  */
-static int hue(double value, double least, double most, bool higher)
+static int hue(double value, const struct map *map)
 {
-    double away = higher ? log(most / value) : log(value / least);
-    double share = 1 - fmin(1, away / fmax(log(most / least), log(2)));
+    double away = map->is_higher_better ? log(map->most / value) : log(value / map->least);
+    double share = 1 - fmin(1, away / fmax(log(map->most / map->least), log(2)));
     return (int)lround(8 + 127 * share);
 }
 
@@ -52,9 +66,9 @@ static void put_tip(struct ui *page, const struct ui_one_cell *cell, const char 
         ui_put(page, ", %ld repetitions", cell->repetitions);
 }
 
-static void put_cell(struct ui *page, const struct ui_one_cell *cell, const char *unit,
-                     double least, double most, bool higher)
+static void put_cell(const struct map *map, const struct ui_one_cell *cell)
 {
+    struct ui *page = map->page;
     char number[UI_NUMBER];
     ui_put(page, "<td");
     if (cell->from == NULL) {
@@ -62,38 +76,99 @@ static void put_cell(struct ui *page, const struct ui_one_cell *cell, const char
         return;
     }
     if (cell->value > 0)
-        ui_put(page, " style=\"background:hsl(%d,62%%,72%%);color:#111\"",
-               hue(cell->value, least, most, higher));
+        ui_put(page, " style=\"--h:%d\"", hue(cell->value, map));
     ui_put(page, " title=\"");
-    put_tip(page, cell, unit);
-    ui_put(page, "\"");
-    const char *mark = strcmp(cell->source, "published") == 0 ? " p"
-                       : strcmp(cell->source, "nominal") == 0 ? " n"
-                                                              : "";
-    ui_put(page, ">%s%s</td>",
-           isnan(cell->value) ? "&ndash;" : ui_value(page, number, cell->value, unit),
+    put_tip(page, cell, map->unit);
+    const char *mark = map->source != NULL                      ? ""
+                       : strcmp(cell->source, "published") == 0 ? " p"
+                       : strcmp(cell->source, "nominal") == 0   ? " n"
+                                                                : "";
+    ui_put(page, "\">%s%s</td>",
+           isnan(cell->value) ? "&ndash;" : ui_digits(number, cell->value / map->scale),
            isnan(cell->value) ? "" : mark);
 }
 
-static bool find_range(const struct ui_group *group, double *ret_least, double *ret_most)
+/* One unit for all cells: that in which the least value has a digit before its point. */
+static void choose_unit(struct map *map)
 {
-    double least = INFINITY, most = 0;
-    for (size_t i = 0; i < group->rows * group->columns; i++)
-        if (group->cell[i].from != NULL && group->cell[i].value > 0) {
-            least = fmin(least, group->cell[i].value);
-            most = fmax(most, group->cell[i].value);
+    static const struct {
+        const char *unit, *shown;
+        double scale;
+    } units[] = {{"bytes_per_s", "GB/s", 1e9},
+                 {"bytes_per_s", "MB/s", 1e6},
+                 {"bytes_per_s", "kB/s", 1e3},
+                 {"bytes_per_s", "B/s", 0},
+                 {"ns", "s", 1e9},
+                 {"ns", "ms", 1e6},
+                 {"ns", "\u00b5s", 1e3},
+                 {"ns", "ns", 0}};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(units[i].unit, map->unit) == 0 && map->least >= units[i].scale) {
+            snprintf(map->shown_unit, sizeof map->shown_unit, "%s", units[i].shown);
+            map->scale = fmax(units[i].scale, 1);
+            return;
         }
-    *ret_least = least;
-    *ret_most = most;
-    return most > 0;
+    char number[UI_NUMBER];
+    const char *unit = strchr(ui_value(map->page, number, map->least, map->unit), ' ');
+    snprintf(map->shown_unit, sizeof map->shown_unit, "%s", unit == NULL ? "" : unit + 1);
+    map->scale = 1;
+}
+
+/* False for a map without values. */
+static bool read_map(struct map *map)
+{
+    const struct ui_group *group = map->group;
+    bool is_one_source = true;
+    map->least = INFINITY;
+    for (size_t i = 0; i < group->rows * group->columns; i++) {
+        const struct ui_one_cell *cell = &group->cell[i];
+        if (cell->from == NULL || !(cell->value > 0))
+            continue;
+        map->least = fmin(map->least, cell->value);
+        map->most = fmax(map->most, cell->value);
+        is_one_source =
+            is_one_source && (map->source == NULL || strcmp(map->source, cell->source) == 0);
+        map->source = cell->source;
+    }
+    map->source = is_one_source ? map->source : NULL;
+    choose_unit(map);
+    return map->most > 0;
+}
+
+static bool is_picture(const struct ui_group *group)
+{
+    return group->rows > MOST_TABLE || group->columns > MOST_TABLE;
+}
+
+/* Pixels of a column: its name or a number of five digits, in 13 px, and padding. */
+static size_t column_width(const char *name)
+{
+    size_t letters = strlen(name) > 5 ? strlen(name) : 5;
+    return letters * 10 + 16;
+}
+
+/* Pixels that the map takes, at most. */
+static size_t width_of(const struct ui_group *group)
+{
+    size_t width = 0;
+    if (is_picture(group))
+        return NAMES + group->columns * SQUARE;
+    for (size_t r = 0; r < group->rows; r++)
+        width = column_width(group->row[r]) > width ? column_width(group->row[r]) : width;
+    for (size_t c = 0; c < group->columns; c++)
+        width += column_width(group->column[c]);
+    return width;
 }
 
 /* Draws a large matrix as small squares; the tip of each has its value. */
-static void put_squares(struct ui *page, const struct ui_group *group, const json_t *metric,
-                        const char *unit, double least, double most)
+static void put_squares(const struct map *map)
 {
-    size_t width = NAMES + group->columns * SQUARE, height = 14 + group->rows * SQUARE;
-    ui_put(page, "<div class=\"scroll\"><svg viewBox=\"0 0 %zu %zu\" width=\"%zu\" role=\"img\">\n",
+    const struct ui_group *group = map->group;
+    struct ui *page = map->page;
+    size_t width = width_of(group), height = 14 + group->rows * SQUARE;
+    ui_put(page,
+           "<div class=\"scroll\"><svg class=\"squares\" viewBox=\"0 0 %zu %zu\" width=\"%zu\" "
+           "role=\"img\">\n",
            width, height, width);
     for (size_t r = 0; r < group->rows; r++) {
         if (r % 8 == 0) {
@@ -109,15 +184,14 @@ static void put_squares(struct ui *page, const struct ui_group *group, const jso
                 continue;
             ui_put(page,
                    "<rect x=\"%zu\" y=\"%zu\" width=\"%d\" height=\"%d\" "
-                   "fill=\"hsl(%d,62%%,62%%)\"><title>%s: ",
+                   "style=\"--h:%d\"><title>%s: ",
                    NAMES + c * SQUARE, 14 + r * SQUARE, SQUARE - 1, SQUARE - 1,
-                   hue(cell->value, least, most, is_better_higher(metric)),
-                   ui_value(page, number, cell->value, unit));
-            put_tip(page, cell, unit);
+                   hue(cell->value, map), ui_value(page, number, cell->value, map->unit));
+            put_tip(page, cell, map->unit);
             ui_put(page, "</title></rect>\n");
         }
     }
-    for (size_t c = 0; c < group->columns; c += 8) {
+    for (size_t c = 0; c + 4 < group->columns; c += 8) { /* a name takes four squares */
         ui_put(page, "<text x=\"%zu\" y=\"10\">", NAMES + c * SQUARE);
         picture_text(page, group->column[c]);
         ui_put(page, "</text>\n");
@@ -125,10 +199,11 @@ static void put_squares(struct ui *page, const struct ui_group *group, const jso
     ui_put(page, "</svg></div>\n");
 }
 
-static void put_table(struct ui *page, const struct ui_group *group, const json_t *metric,
-                      const char *unit, double least, double most)
+static void put_table(const struct map *map)
 {
-    ui_put(page, "<div class=\"scroll\"><table class=\"heat\"><tr><th class=\"t\">from \\ to</th>");
+    const struct ui_group *group = map->group;
+    struct ui *page = map->page;
+    ui_put(page, "<div class=\"scroll\"><table class=\"heat\"><tr><th class=\"t\">from\\to</th>");
     for (size_t c = 0; c < group->columns; c++) {
         ui_put(page, "<th>");
         picture_text(page, group->column[c]);
@@ -140,47 +215,57 @@ static void put_table(struct ui *page, const struct ui_group *group, const json_
         picture_text(page, group->row[r]);
         ui_put(page, "</th>");
         for (size_t c = 0; c < group->columns; c++)
-            put_cell(page, &group->cell[r * group->columns + c], unit, least, most,
-                     is_better_higher(metric));
+            put_cell(map, &group->cell[r * group->columns + c]);
         ui_put(page, "</tr>\n");
     }
     ui_put(page, "</table></div>\n");
 }
 
-static void put_group(struct ui *page, const struct ui_group *group, const json_t *metric,
-                      const char *unit, double least, double most)
+/* Draws the title with unit and source, and what is measured. */
+static void put_about(const struct map *map, const json_t *metric)
 {
+    struct ui *page = map->page;
     char low[UI_NUMBER], high[UI_NUMBER];
-    ui_put(page, "<p class=\"small\">%s to %s</p>\n", ui_value(page, low, least, unit),
-           ui_value(page, high, most, unit));
-    if (group->rows > MOST_DRAWN || group->columns > MOST_DRAWN) {
-        ui_put(page, "<p>%zu rows and %zu columns: <code>berth matrix ", group->rows,
-               group->columns);
-        picture_text(page, ui_member(metric, "name"));
-        ui_put(page, "</code> has all of them.</p>\n");
-    } else if (group->rows > MOST_TABLE || group->columns > MOST_TABLE) {
-        put_squares(page, group, metric, unit, least, most);
-    } else {
-        put_table(page, group, metric, unit, least, most);
+    bool is_wide = width_of(map->group) > HALF;
+    ui_put(page, "<div class=\"card%s\"><h3>", is_wide ? " wide" : "");
+    picture_text(page, ui_member(metric, "name"));
+    ui_put(page, "%s%s", *map->shown_unit == '\0' ? "" : ", ", map->shown_unit);
+    if (map->source != NULL && strcmp(map->source, "measured") != 0) {
+        ui_put(page, ", ");
+        picture_text(page, map->source);
     }
+    ui_put(page, " <span class=\"small\">");
+    picture_text(page, map->group->axes);
+    ui_put(page, "</span></h3>\n<p class=\"small\">");
+    picture_text(page, ui_member(metric, "about"));
+    ui_put(page, "; %s is better. %s to %s.</p>\n", map->is_higher_better ? "higher" : "lower",
+           ui_value(page, low, map->least, map->unit), ui_value(page, high, map->most, map->unit));
+    if (width_of(map->group) > PHONE)
+        report_hint(page);
 }
 
 bool report_matrix(struct ui *page, const json_t *metric, const json_t *matrix)
 {
     struct ui_cells *cells = ui_cells_new(json_object_get(matrix, "cells"));
-    const char *unit = ui_member(matrix, "unit");
-    double least = 0, most = 0;
-    bool is_any = cells != NULL && cells->count > 0 && find_range(&cells->group[0], &least, &most);
+    bool is_any = cells != NULL && cells->count > 0;
+    struct map map = {.page = page,
+                      .group = is_any ? &cells->group[0] : NULL,
+                      .unit = ui_member(matrix, "unit"),
+                      .is_higher_better = is_better_higher(metric)};
     page->failed = page->failed || cells == NULL;
+    is_any = is_any && read_map(&map);
     if (is_any) {
-        ui_put(page, "<div class=\"card\"><h3>");
-        picture_text(page, ui_member(metric, "name"));
-        ui_put(page, " <span class=\"small\">");
-        picture_text(page, cells->group[0].axes);
-        ui_put(page, "</span></h3>\n<p class=\"small\">");
-        picture_text(page, ui_member(metric, "about"));
-        ui_put(page, "; %s is better.</p>\n", is_better_higher(metric) ? "higher" : "lower");
-        put_group(page, &cells->group[0], metric, unit, least, most);
+        put_about(&map, metric);
+        if (map.group->rows > MOST_DRAWN || map.group->columns > MOST_DRAWN) {
+            ui_put(page, "<p>%zu rows and %zu columns: <code>berth matrix ", map.group->rows,
+                   map.group->columns);
+            picture_text(page, ui_member(metric, "name"));
+            ui_put(page, "</code> has all of them.</p>\n");
+        } else if (is_picture(map.group)) {
+            put_squares(&map);
+        } else {
+            put_table(&map);
+        }
         ui_put(page, "</div>\n");
     }
     if (cells != NULL)

@@ -72,31 +72,90 @@ static void put_line(struct ui *page, const json_t *points, const struct scale *
     ui_put(page, "\"/>\n");
 }
 
-bool report_history(struct ui *page, const char *title, const json_t *history,
-                    const json_t *baseline)
+static void put_mark(struct ui *page, const json_t *finding, const char *key,
+                     const struct scale *scale)
 {
-    const json_t *points = json_object_get(history, "points");
-    double expected =
-        json_number_value(json_object_get(json_object_get(baseline, "baseline"), "expected"));
-    const char *unit = ui_member(baseline, "unit");
+    const json_t *at = json_object_get(finding, key);
+    double at_s = (double)json_integer_value(at);
+    bool is_begin = strcmp(key, "since_s") == 0;
+    if (!json_is_integer(at) || at_s < scale->from_s || at_s > scale->to_s)
+        return;
+    double x = x_of(scale, at_s);
+    ui_put(page, "<path class=\"%s\" d=\"M%.1f 16v%.0f\" stroke=\"%s\"><title>%s",
+           is_begin ? "began" : "cleared", x, HEIGHT - 34, is_begin ? "#c62828" : "#2e7d32",
+           is_begin ? "" : "cleared: ");
+    picture_text(page, ui_member(finding, "text"));
+    ui_put(page, "</title></path>\n");
+}
+
+/* Marks findings from values at one of the series' places. */
+static void put_findings(struct ui *page, const struct report_series *series,
+                         const struct scale *scale)
+{
+    static const char *const codes[] = {"slower-than-baseline", "slower-than-peers",
+                                        "below-nominal"};
+    const json_t *finding;
+    size_t i;
+    json_array_foreach(json_object_get(series->changes, "findings"), i, finding)
+    {
+        const char *place = ui_member(finding, "place"), *code = ui_member(finding, "code");
+        bool is_of_values = false;
+        for (size_t c = 0; c < sizeof codes / sizeof codes[0]; c++)
+            is_of_values = is_of_values || strcmp(code, codes[c]) == 0;
+        if (!is_of_values || (strcmp(place, series->from) != 0 && strcmp(place, series->to) != 0 &&
+                              strcmp(place, "machine0") != 0))
+            continue;
+        put_mark(page, finding, "since_s", scale);
+        put_mark(page, finding, "cleared_s", scale);
+    }
+}
+
+/* Draws the expected value, and the band within which no value is a finding. */
+static void put_baseline(struct ui *page, const json_t *baseline, const struct scale *scale)
+{
+    double expected = json_number_value(json_object_get(baseline, "expected"));
+    const json_t *worse = json_object_get(baseline, "worse_beyond"),
+                 *better = json_object_get(baseline, "better_beyond");
+    if (!(expected > 0))
+        return;
+    if (json_is_number(worse) && json_is_number(better)) {
+        double one = fmin(fmax(y_of(scale, json_number_value(worse)), 0), HEIGHT),
+               other = fmin(fmax(y_of(scale, json_number_value(better)), 0), HEIGHT);
+        ui_put(page,
+               "<rect class=\"band\" x=\"%.0f\" y=\"%.1f\" width=\"%.0f\" height=\"%.1f\"/>\n",
+               LEFT, fmin(one, other), WIDTH - 2 * LEFT, fabs(one - other));
+    }
+    ui_put(page,
+           "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#2e7d32\" "
+           "stroke-dasharray=\"4 3\"><title>expected</title></line>\n",
+           LEFT, WIDTH - LEFT, y_of(scale, expected), y_of(scale, expected));
+}
+
+bool report_history(struct ui *page, const struct report_series *series)
+{
+    const json_t *points = json_object_get(series->history, "points");
+    const json_t *baseline = json_object_get(series->baseline, "baseline");
+    double expected = json_number_value(json_object_get(baseline, "expected"));
+    const char *unit = ui_member(series->baseline, "unit");
     char low[UI_NUMBER], high[UI_NUMBER], first[UI_NUMBER], last[UI_NUMBER];
     size_t count;
     struct scale scale = scale_of(points, expected, &count);
     if (count < 2)
         return false;
     ui_put(page, "<h3>");
-    picture_text(page, title);
+    picture_text(page, series->metric);
+    ui_put(page, " from ");
+    picture_text(page, series->from);
+    ui_put(page, " to ");
+    picture_text(page, series->to);
     ui_put(page, "</h3>\n<svg viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" role=\"img\">\n", WIDTH,
            HEIGHT, WIDTH);
-    if (expected > 0)
-        ui_put(page,
-               "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#2e7d32\" "
-               "stroke-dasharray=\"4 3\"><title>expected</title></line>\n",
-               LEFT, WIDTH - LEFT, y_of(&scale, expected), y_of(&scale, expected));
+    put_baseline(page, baseline, &scale);
     put_line(page, points, &scale);
+    put_findings(page, series, &scale);
     ui_put(page, "<text x=\"%.0f\" y=\"12\">%s to %s, %zu points%s</text>", LEFT,
            ui_value(page, low, scale.least, unit), ui_value(page, high, scale.most, unit), count,
-           expected > 0 ? "; dashed: what is expected" : "");
+           expected > 0 ? "; dashed: the baseline" : "");
     ui_put(page,
            "<text x=\"%.0f\" y=\"%.0f\">%s</text><text x=\"%.0f\" y=\"%.0f\" "
            "text-anchor=\"end\">%s</text>\n</svg>\n",

@@ -40,7 +40,5 @@ void report_placement(struct ui *page, const char *about, const json_t *node, co
     } else {
         ui_put(page, "<p>No time is predicted: too little is known.</p>\n");
     }
-    ui_put(page, "<div class=\"picture\">");
-    picture_node(page, node, plan);
-    ui_put(page, "</div>\n");
+    report_picture(page, node, plan);
 }

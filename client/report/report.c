@@ -8,27 +8,53 @@
 #include "ui/answer.h"
 
 static const char style[] =
-    "body{font:15px/1.45 system-ui,sans-serif;margin:0 "
-    "auto;max-width:1240px;padding:1rem;color:#1d2429;background:#fff}"
-    "h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.15rem;margin:2rem 0 .4rem;border-bottom:1px "
-    "solid #cfd8dc}h3{font-size:1rem;margin:1rem 0 .3rem}"
-    "p{margin:.3rem 0;max-width:75ch}pre{font:13px/1.35 "
-    "ui-monospace,monospace;overflow-x:auto;background:#f4f6f7;padding:.7rem;border-radius:6px}"
-    ".verdict{padding:.8rem 1rem;border-radius:8px;font-size:1.1rem;color:#fff;margin:.8rem "
-    "0}.healthy{background:#2e7d32}.degraded{background:#b26a00}"
-    ".unhealthy{background:#b71c1c}.unknown{background:#546e7a}.scroll{overflow-x:auto}"
-    ".cards{columns:26rem;column-gap:1rem}.card{border:1px solid #cfd8dc;border-radius:8px;"
-    "padding:.2rem .8rem .6rem;margin:0 0 1rem;break-inside:avoid}"
-    ".grid{stroke:#cfd8dc}svg{max-width:100%;height:auto}"
-    "td svg{min-width:9rem}.picture{overflow-x:auto}.picture svg{max-width:none}"
-    "table{border-collapse:collapse;font-size:13px}td,th{padding:.15rem "
-    ".45rem;text-align:right;white-space:nowrap}th{font-weight:600}"
-    "td.t,th.t{text-align:left;white-space:normal}.heat td{border:1px solid "
-    "#fff}.small{color:#607080;font-size:13px}svg text{font:11px system-ui,sans-serif;fill:#1d2429}"
-    "@media(prefers-color-scheme:dark){body{background:#14191c;color:#dde5e9}pre{background:#"
-    "1e262b}svg{background:#eef2f3;border-radius:6px}"
-    ".small{color:#a3b2bb}.card{border-color:#3a464d}.heat "
-    "td{color:#111;border-color:#14191c}}@media print{pre{white-space:pre-wrap}}";
+    ":root{color-scheme:light dark;--paper:#fff;--ink:#1d2429;--soft:#607080;--line:#cfd8dc;"
+    "--cell:62% 72%;--cell-ink:#111}"
+    "body{font:15px/1.45 system-ui,sans-serif;margin:0 auto;max-width:1240px;padding:1rem;"
+    "color:var(--ink);background:var(--paper)}h1{font-size:1.5rem;margin:.2rem 0}"
+    "h2{font-size:1.15rem;margin:2rem 0 .4rem;border-bottom:1px solid var(--line)}"
+    "h3{font-size:1rem;margin:1rem 0 .3rem;overflow-wrap:anywhere}"
+    "p{margin:.3rem 0;max-width:75ch}code{overflow-wrap:anywhere}"
+    ".verdict{padding:.8rem 1rem;border-radius:8px;font-size:1.1rem;color:#fff;margin:.8rem 0}"
+    ".healthy{background:#2e7d32}.degraded{background:#b26a00}.unhealthy{background:#b71c1c}"
+    ".unknown{background:#546e7a}.scroll{overflow-x:auto}"
+    ".hint{display:none;color:var(--soft);font-size:13px}.cards{columns:26rem;column-gap:1rem}"
+    ".card{border:1px solid var(--line);border-radius:8px;padding:.2rem .8rem .6rem;"
+    "margin:0 0 1rem;break-inside:avoid}.wide{column-span:all}svg{max-width:100%;height:auto}"
+    "svg text{font:11px system-ui,sans-serif;fill:var(--ink)}.grid{stroke:var(--line)}"
+    ".mark{stroke:var(--ink);stroke-width:1.5}.bar{fill:#4a90c4}.differs{fill:#d58a3a}"
+    ".band{fill:#2e7d32;fill-opacity:.14}.began,.cleared{stroke-width:2}td svg{min-width:9rem}"
+    ".runs{width:100%;table-layout:fixed}.runs td{overflow-wrap:anywhere}.runs td svg{min-width:0}"
+    ".runs td+td+td{width:6rem}"
+    ".squares rect{fill:hsl(var(--h) var(--cell))}table{border-collapse:collapse;font-size:13px}"
+    "td,th{padding:.15rem .45rem;text-align:right;white-space:nowrap}th{font-weight:600}"
+    "td.t,th.t{text-align:left;white-space:normal}.heat td,.heat th{white-space:nowrap}"
+    ".heat td{border:1px solid var(--paper)}"
+    ".heat td[style]{background:hsl(var(--h) var(--cell));color:var(--cell-ink)}"
+    ".facts td{vertical-align:top;overflow-wrap:anywhere;border-top:1px solid var(--line)}"
+    ".small{color:var(--soft);font-size:13px}h3 .small{font-weight:400}"
+    ".key{display:inline-block;margin:0 .9rem 0 0;font-size:12px;white-space:nowrap}"
+    ".key svg{vertical-align:middle;margin-right:.3rem}"
+    "@media(max-width:700px){.picture svg{max-width:none}.hint{display:block}}"
+    "@media(max-width:1100px){.wide .hint{display:block}}@media print{.scroll{overflow:visible}}";
+
+/* Colours of a dark page; picture_dark has those of the pictures. */
+static const char dark[] =
+    ":root{--paper:#14191c;--ink:#dde5e9;--soft:#a3b2bb;--line:#3a464d;--cell:45% 26%;"
+    "--cell-ink:#eef3f5}";
+
+void report_hint(struct ui *page)
+{
+    ui_put(page, "<p class=\"hint\">Wider than the screen: scroll sideways \u2192</p>\n");
+}
+
+void report_picture(struct ui *page, const json_t *node, const json_t *plan)
+{
+    report_hint(page);
+    ui_put(page, "<div class=\"picture scroll\">");
+    picture_node(page, node, plan);
+    ui_put(page, "</div>\n");
+}
 
 void report_begin(struct ui *page, const char *node, const json_t *check)
 {
@@ -41,7 +67,10 @@ void report_begin(struct ui *page, const char *node, const json_t *check)
     ui_put(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
                  "name=\"viewport\" content=\"width=device-width\">\n<title>berth: ");
     picture_text(page, node);
-    ui_put(page, ", %s</title>\n<style>%s</style></head>\n<body>\n<h1>", verdict, style);
+    ui_put(page,
+           ", %s</title>\n<style>%s@media screen and "
+           "(prefers-color-scheme:dark){%s%s}</style></head>\n<body>\n<h1>",
+           verdict, style, dark, picture_dark);
     picture_text(page, node);
     ui_put(page,
            "</h1>\n<p class=\"small\">berth " BERTH_VERSION ", written %s, of a node that is ",
@@ -50,8 +79,8 @@ void report_begin(struct ui *page, const char *node, const json_t *check)
     ui_put(page, ", snapshot ");
     picture_text(page, ui_member(check, "snapshot"));
     const json_t *at = json_object_get(check, "last_probe_at_s");
-    ui_put(page, ", measured last %s.</p>\n",
-           json_is_integer(at) ? ui_when(when, json_integer_value(at)) : "never");
+    ui_put(page, ", %s%s.</p>\n", json_is_integer(at) ? "measured last " : "never measured",
+           json_is_integer(at) ? ui_when(when, json_integer_value(at)) : "");
     ui_put(page, "<div class=\"verdict %s\">", verdict);
     picture_text(page, ui_member(check, "reason"));
     ui_put(page, "%s</div>\n",
@@ -65,25 +94,6 @@ void report_section(struct ui *page, const char *title, const char *about)
     ui_put(page, "<h2>%s</h2>\n", title);
     if (about != NULL)
         ui_put(page, "<p class=\"small\">%s</p>\n", about);
-}
-
-void report_plain(struct ui *page, void (*draw)(struct ui *ui, const json_t *reply),
-                  const json_t *reply)
-{
-    struct ui inner = {.utf8 = true, .width = 100};
-    draw(&inner, reply);
-    page->failed = page->failed || inner.failed;
-    ui_put(page, "<pre>");
-    for (char *line = inner.text, *end; line != NULL && *line != '\0'; line = end) {
-        end = line + strcspn(line, "\n");
-        bool is_last = *end == '\0';
-        *end = '\0';
-        picture_text(page, line);
-        ui_put(page, "\n");
-        end += !is_last;
-    }
-    ui_put(page, "</pre>\n");
-    ui_done(&inner);
 }
 
 void report_table(struct ui *page, const char *title, const json_t *texts)

@@ -20,11 +20,12 @@
 /* writes the page up to the verdict */
 void report_begin(struct ui *page, const char *node, const json_t *check);
 void report_section(struct ui *page, const char *title, const char *about); /* about NULL: none */
-/* Adds text as the terminal shows it. */
-void report_plain(struct ui *page, void (*draw)(struct ui *ui, const json_t *reply),
-                  const json_t *reply);
 /* draws an object of texts; nothing when it is empty */
 void report_table(struct ui *page, const char *title, const json_t *texts);
+/* Adds a line that is seen where what follows is wider than the screen. */
+void report_hint(struct ui *page);
+/* Adds the picture of a node, with Bind's reply on it (NULL none). */
+void report_picture(struct ui *page, const json_t *node, const json_t *plan);
 void report_end(struct ui *page, const char *command);
 
 /* report/heatmap.c: draws GetMatrix's cells of one combination of axes as a table of colours, large
@@ -46,7 +47,17 @@ void report_runs(struct ui *page, const json_t *contention);
 /* report/placement.c: draws Bind's reply beside rank order, and on the node. */
 void report_placement(struct ui *page, const char *about, const json_t *node, const json_t *plan);
 
-/* report/history.c: draws a cell's points over time as SVG, with the baseline (GetBaseline's reply,
- * NULL none). False for fewer than two points. */
-bool report_history(struct ui *page, const char *title, const json_t *history,
-                    const json_t *baseline);
+/* A cell over time: replies of History, GetBaseline and ListFindings. */
+struct report_series {
+    const char *metric, *from, *to;
+    const json_t *history, *baseline, *changes;
+};
+
+/* report/history.c: draws a cell's points over time as SVG, with its baseline, and marks the
+ * findings that appeared or cleared at its places. False for fewer than two points. */
+bool report_history(struct ui *page, const struct report_series *series);
+
+/* report/findings.c: tables of the replies of Check, with actions, ListFindings and ListClaims. */
+void report_findings(struct ui *page, const json_t *check);
+void report_changes(struct ui *page, const json_t *changes);
+void report_claims(struct ui *page, const json_t *claims);

@@ -51,13 +51,10 @@ static void put_run(struct ui *page, const json_t *run, double most)
     ui_put(page, "together %s", ui_rate(rate, got));
     if (!isnan(predicted))
         ui_put(page, ", predicted %s", ui_rate(expected, predicted));
-    ui_put(page, "</title><rect y=\"2\" width=\"%.1f\" height=\"10\" fill=\"%s\"/>",
-           BAR * got / most,
-           json_is_false(json_object_get(run, "reproduced")) ? "#d58a3a" : "#4a90c4");
+    ui_put(page, "</title><rect y=\"2\" width=\"%.1f\" height=\"10\" class=\"%s\"/>",
+           BAR * got / most, json_is_false(json_object_get(run, "reproduced")) ? "differs" : "bar");
     if (!isnan(predicted))
-        ui_put(page,
-               "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"14\" stroke=\"#111\" "
-               "stroke-width=\"1.5\"/>",
+        ui_put(page, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"14\" class=\"mark\"/>",
                fmin(BAR * predicted / most, BAR - 1), fmin(BAR * predicted / most, BAR - 1));
     ui_put(page, "</svg></td><td>%s</td></tr>\n", ui_rate(rate, got));
 }
@@ -78,7 +75,7 @@ static void put_metric(struct ui *page, const json_t *runs, const char *metric)
         return;
     ui_put(page, "<div class=\"card\"><h3>");
     picture_text(page, metric);
-    ui_put(page, "</h3>\n<div class=\"scroll\"><table>\n");
+    ui_put(page, "</h3>\n<table class=\"runs\">\n");
     for (size_t size = SIZE_MOST; size > 1; size--)
         json_array_foreach(runs, i, run)
         {
@@ -89,9 +86,10 @@ static void put_metric(struct ui *page, const json_t *runs, const char *metric)
             left += shown >= RUNS_MOST;
             shown++;
         }
-    ui_put(page, "</table></div>\n");
+    ui_put(page, "</table>\n");
     if (left > 0)
-        ui_put(page, "<p class=\"small\">%zu more: <code>berth contention</code> has all.</p>\n",
+        ui_put(page,
+               "<p class=\"small\">%zu more: <code>berth contention --why</code> has all.</p>\n",
                left);
     ui_put(page, "</div>\n");
 }
@@ -115,7 +113,7 @@ void report_runs(struct ui *page, const json_t *contention)
     if (!is_any)
         return;
     report_section(page, "Transfers at the same time",
-                   "What they got together; the black line is what the shared limits predict. "
+                   "What they got together; the line across is what the shared limits predict. "
                    "Orange: they differ by more than 5 %.");
     ui_put(page, "<div class=\"cards\">\n");
     for (size_t i = 0; i < json_array_size(runs); i++)

@@ -1,4 +1,5 @@
-"""Opens the page of berth report in headless Chromium: nothing overflows, every picture is drawn.
+"""Opens the page of berth report in headless Chromium: nothing overflows or is cut, every picture is
+drawn, and all that is wider than the screen says so.
 
 Prints TAP. Talks to the browser by its DevTools pipe: JSON messages that end with a NUL.
 """
@@ -12,12 +13,33 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "lib"))
+sys.path[:0] = [str(HERE.parent / folder) for folder in ("lib", "bench")]
 from berthd import BIN, NODES  # noqa: E402
+from hive_node import Hives  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
-PAGES = ["mi250x", "gh200-quad", "h200x4", "epyc-2s"]
+PAGES = ["mi250x", "gh200-quad", "h200x4", "mi300a", "epyc-2s", "hives"]  # hives: 64 GPUs
 VIEWS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
+# What a reader cannot see: text cut at its box or over its edge, pictures wider than their column,
+# boxes that scroll without a word, pale boxes on a dark page.
+FAULTS = """(() => {
+    const faults = [], box = e => e.getBoundingClientRect(), name = e => e.tagName + '.' + (e.getAttribute('class') || '') + ': ' + e.textContent.slice(0, 40);
+    const dark = matchMedia('(prefers-color-scheme:dark)').matches;
+    const light = colour => { const part = (colour.match(/[0-9.]+/g) || []).map(Number); return part.length < 3 || part[3] === 0 ? 0 : (part[0] + part[1] + part[2]) / 3; };
+    for (const e of document.body.querySelectorAll('*')) {
+        const style = getComputedStyle(e), scrolls = /auto|scroll/.test(style.overflowX);
+        if (e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 && style.display !== 'inline' && !(e instanceof SVGElement)) {
+            if (!scrolls) faults.push('cut: ' + name(e));
+            else if (!e.previousElementSibling || !e.previousElementSibling.matches('.hint') || box(e.previousElementSibling).height === 0) faults.push('scrolls without a hint: ' + name(e));
+        }
+        const outer = e.closest('.scroll') || e.parentElement;
+        if (e.tagName === 'svg' && !e.closest('.scroll') && box(e).right > box(outer).right + 1) faults.push('wider than its column: ' + name(e));
+        if (e.tagName === 'text' && e.closest('svg') && (box(e).right > box(e.closest('svg')).right + 1 || box(e).left < box(e.closest('svg')).left - 1)) faults.push('text over the edge: ' + name(e));
+        if (dark && (e.tagName === 'svg' || e.tagName === 'TD') && light(style.backgroundColor) > 140) faults.push('pale: ' + name(e));
+        if (dark && e.tagName === 'rect' && e.closest('svg.node, svg.squares') && !/\\bt[0-9]/.test(e.getAttribute('class')) && light(style.fill) > 140) faults.push('pale: ' + name(e));
+    }
+    return [...new Set(faults)].slice(0, 12);
+})()"""
 
 
 class Browser:
@@ -75,17 +97,21 @@ class Browser:
 
 def pages_fit_and_are_drawn():
     kept = os.environ.get("SCREENSHOTS")  # a folder where they stay
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # the browser still writes while it ends
         browser = Browser(folder + "/profile")
         try:
             for name in PAGES:
                 page = pathlib.Path(folder) / f"{name}.html"
-                subprocess.run([BIN / "berth", "--node", NODES / name, "report", "-o", page], check=True)
+                node = NODES / name if (NODES / name).exists() else Hives([8] * 8).write(pathlib.Path(folder) / name, pairs=4)
+                subprocess.run([BIN / "berth", "--node", node, "report", "-o", page], check=True)
                 for width, scheme in VIEWS:
                     browser.open(page, width, scheme)
                     seen = (name, width, scheme)
-                    assert browser.value("document.documentElement.scrollWidth") <= width, (seen, browser.value("document.documentElement.scrollWidth"))
-                    small = browser.value("[...document.querySelectorAll('svg')].filter(e => e.getBoundingClientRect().width < 60 || e.getBoundingClientRect().height < 4).length")
+                    beyond = browser.value(f"[...document.body.querySelectorAll('*')].filter(e => !e.closest('.scroll') && e.getBoundingClientRect().right > {width}).map(e => e.tagName + ': ' + e.textContent.slice(0, 60)).slice(0, 5)")
+                    assert browser.value("document.documentElement.scrollWidth") <= width, (seen, beyond)
+                    faults = browser.value(FAULTS)
+                    assert faults == [], (seen, faults)
+                    small = browser.value("[...document.querySelectorAll('svg')].filter(e => !e.closest('.key') && e.getBoundingClientRect().width < 60 || e.getBoundingClientRect().height < 4).length")
                     assert small == 0 and browser.value("document.querySelectorAll('svg').length") > 0, (seen, small)
                     ink, paper = (browser.value(f"getComputedStyle(document.body).{key}") for key in ("color", "backgroundColor"))
                     light = [sum(int(part) for part in colour[4:-1].split(",")[:3]) for colour in (ink, paper)]
