@@ -92,18 +92,14 @@ static void put_mark(struct ui *page, const json_t *finding, const char *key,
 static void put_findings(struct ui *page, const struct report_series *series,
                          const struct scale *scale)
 {
-    static const char *const codes[] = {"slower-than-baseline", "slower-than-peers",
-                                        "below-nominal"};
     const json_t *finding;
     size_t i;
     json_array_foreach(json_object_get(series->changes, "findings"), i, finding)
     {
-        const char *place = ui_member(finding, "place"), *code = ui_member(finding, "code");
-        bool is_of_values = false;
-        for (size_t c = 0; c < sizeof codes / sizeof codes[0]; c++)
-            is_of_values = is_of_values || strcmp(code, codes[c]) == 0;
-        if (!is_of_values || (strcmp(place, series->from) != 0 && strcmp(place, series->to) != 0 &&
-                              strcmp(place, "machine0") != 0))
+        const char *place = ui_member(finding, "place");
+        bool is_here = strcmp(place, series->from) == 0 || strcmp(place, series->to) == 0 ||
+                       strcmp(place, "machine0") == 0;
+        if (!is_here || !json_is_number(json_object_get(finding, "value")))
             continue;
         put_mark(page, finding, "since_s", scale);
         put_mark(page, finding, "cleared_s", scale);

@@ -385,10 +385,10 @@ def health_has_cause_and_action_of_every_finding():
     assert len(found) >= 30 and found <= set(rows), found - set(rows)
 
 
-def the_picture_of_the_readme_is_what_the_command_draws():
-    words = "bind -n 4 --pattern ring --bytes 64M -o -".split()
-    drawn = subprocess.run([BIN / "berth", "--node", ROOT / "tests/nodes/mi250x", *words], capture_output=True, text=True, check=True).stdout
-    assert drawn.strip() == (ROOT / "docs/placement.svg").read_text().strip(), "docs/placement.svg is another picture: berth " + " ".join(words)
+def pictures_are_what_the_command_draws():
+    for picture, node, words in (("placement.svg", "mi250x", "bind -n 4 --pattern ring --bytes 64M -o -"), ("node.svg", "h200x4", "topo -o -")):
+        drawn = subprocess.run([BIN / "berth", "--node", ROOT / "tests/nodes" / node, *words.split()], capture_output=True, text=True, check=True).stdout
+        assert drawn.strip() == (ROOT / "docs" / picture).read_text().strip(), f"docs/{picture} is another picture: berth --node tests/nodes/{node} {words}"
 
 
 def the_command_knows_no_code_that_there_is_not():
@@ -433,4 +433,4 @@ if __name__ == "__main__":
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
                         every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_are_short_and_so_are_their_sentences,
                         the_first_screen_of_a_guide_has_its_questions, measuring_has_every_metric, the_list_of_documents_has_every_page, the_glossary_is_short, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, health_has_cause_and_action_of_every_finding,
-                        the_picture_of_the_readme_is_what_the_command_draws, the_command_knows_no_code_that_there_is_not, the_codes_page_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
+                        pictures_are_what_the_command_draws, the_command_knows_no_code_that_there_is_not, the_codes_page_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)
