@@ -87,6 +87,34 @@ static int colour_of(const char *word)
     return 0;
 }
 
+/* Says what the daemon does: how far it has measured, when it last did, and which claim holds it.
+ */
+static void put_now(struct screen *screen)
+{
+    const struct top *top = screen->top;
+    const json_t *claim, *last = json_object_get(top->status, "last_probe_at_s");
+    const char *held = "";
+    char when[UI_NUMBER];
+    size_t i;
+    json_array_foreach(json_object_get(top->claims, "claims"), i, claim)
+    {
+        if (strcmp(ui_member(claim, "purpose"), "compute") == 0)
+            held = ui_member(claim, "claim");
+    }
+    struct ui line = {.utf8 = true};
+    if (json_is_number(json_object_get(top->status, "progress")))
+        ui_put(&line, "measuring: %.0f %%; ", 100 * ui_member_number(top->status, "progress"));
+    else if (*held != '\0')
+        ui_put(&line, "measuring waits for claim %.24s; ", held);
+    ui_put(&line, "%s%s; store %s; %d clients",
+           json_is_integer(last) ? "measured last " : "never measured",
+           json_is_integer(last) ? ui_when(when, json_integer_value(last)) : "",
+           ui_member(top->status, "store"),
+           (int)json_integer_value(json_object_get(top->status, "clients")));
+    put_sentence(screen, 0, line.text == NULL ? "" : line.text);
+    ui_done(&line);
+}
+
 static void put_title(struct screen *screen)
 {
     const struct top *top = screen->top;
@@ -97,25 +125,52 @@ static void put_title(struct screen *screen)
         when);
     put_sentence(screen, colour_of(verdict) | A_BOLD, ui_member(top->check, "reason"));
     put_sentence(screen, COLOR_PAIR(COLOUR_BAD), top->problem);
-    if (json_is_number(json_object_get(top->status, "progress")))
-        put(screen, 0, "measuring: %.0f %%", 100 * ui_member_number(top->status, "progress"));
+    put_now(screen);
     screen->row++;
 }
 
 /* ---- the node: places, who has them, free memory ---- */
 
-/* "claim c1 until 13:00", or "". */
-static void claim_of(const struct top *top, const char *place, char *text, size_t size)
+#define DEPTH_MOST 16 /* places in each other; a daemon may lie */
+
+/* True for the place itself, and for what is within it. */
+static bool is_within(const struct top *top, const char *name, const char *outer)
 {
-    const json_t *claim;
-    char when[UI_NUMBER];
-    size_t i;
+    for (int depth = 0; depth < DEPTH_MOST && *name != '\0'; depth++) {
+        const json_t *place, *found = NULL;
+        size_t i;
+        if (strcmp(name, outer) == 0)
+            return true;
+        json_array_foreach(json_object_get(top->node, "places"), i, place)
+        {
+            if (strcmp(ui_member(place, "name"), name) == 0)
+                found = place;
+        }
+        name = ui_member(found, "parent");
+    }
+    return false;
+}
+
+/* "claim c1 until 13:00", with the part that it has of an L3; or "". */
+static void claim_of(const struct top *top, const json_t *row, char *text, size_t size)
+{
+    const char *name = ui_member(row, "name");
+    bool has_parts = strcmp(ui_member(row, "kind"), "llc") == 0;
+    const json_t *claim, *place;
+    char when[UI_NUMBER], part[40] = "";
+    size_t i, p;
     text[0] = '\0';
     json_array_foreach(json_object_get(top->claims, "claims"), i, claim)
     {
-        if (ui_lists(json_object_get(claim, "places"), place)) {
+        json_array_foreach(json_object_get(claim, "places"), p, place)
+        {
+            const char *its = json_is_string(place) ? json_string_value(place) : "";
+            if (strcmp(its, name) != 0 && !(has_parts && is_within(top, its, name)))
+                continue;
+            if (strcmp(its, name) != 0)
+                snprintf(part, sizeof part, "%.20s: ", its);
             ui_when(when, json_integer_value(json_object_get(claim, "expires_at_s")));
-            snprintf(text, size, "claim %.24s until %s", ui_member(claim, "claim"), when);
+            snprintf(text, size, "%sclaim %.24s until %s", part, ui_member(claim, "claim"), when);
             return;
         }
     }
@@ -136,27 +191,32 @@ static int64_t free_of(const struct top *top, const char *place)
 
 static void draw_node(struct screen *screen)
 {
+    static const char *const kinds[] = {"gpu", "numa", "nic", "llc"};
     const struct top *top = screen->top;
     const json_t *place;
     size_t i;
-    put(screen, COLOR_PAIR(COLOUR_TITLE) | A_BOLD, "%-10s %-28s %-20s %s", "place", "model",
+    put(screen, COLOR_PAIR(COLOUR_TITLE) | A_BOLD, "%-8s %-22s %-20s %s", "place", "model or cpus",
         "free memory", "claim");
-    json_array_foreach(json_object_get(top->node, "places"), i, place)
-    {
-        const char *kind = ui_member(place, "kind"), *name = ui_member(place, "name");
-        int64_t bytes = json_integer_value(json_object_get(place, "capacity_bytes"));
-        char all[UI_NUMBER], left[UI_NUMBER], memory[2 * UI_NUMBER + 8], claim[LINE_BYTES / 2];
-        if (strcmp(kind, "numa") != 0 && strcmp(kind, "gpu") != 0)
-            continue;
-        claim_of(top, name, claim, sizeof claim);
-        if (free_of(top, name) >= 0)
-            snprintf(memory, sizeof memory, "%s of %s", ui_bytes(left, free_of(top, name)),
-                     ui_bytes(all, bytes));
-        else
-            snprintf(memory, sizeof memory, "%s", ui_bytes(all, bytes > 0 ? bytes : -1));
-        put(screen, 0, "%-10.10s %-28.28s %-20s %s", name, ui_member(place, "model"), memory,
-            claim);
-    }
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        json_array_foreach(json_object_get(top->node, "places"), i, place)
+        {
+            const char *kind = ui_member(place, "kind"), *name = ui_member(place, "name");
+            int64_t bytes = json_integer_value(json_object_get(place, "capacity_bytes"));
+            char all[UI_NUMBER], left[UI_NUMBER], memory[2 * UI_NUMBER + 8], claim[LINE_BYTES / 2],
+                what[24];
+            bool has_cpus = strcmp(kind, "llc") == 0 || strcmp(kind, "numa") == 0;
+            if (strcmp(kind, kinds[k]) != 0)
+                continue;
+            claim_of(top, place, claim, sizeof claim);
+            snprintf(what, sizeof what, "%s%.20s", strcmp(kind, "llc") == 0 ? "L3 " : "",
+                     ui_member(place, has_cpus ? "cpus" : "model"));
+            if (free_of(top, name) >= 0)
+                snprintf(memory, sizeof memory, "%s of %s", ui_bytes(left, free_of(top, name)),
+                         ui_bytes(all, bytes));
+            else
+                snprintf(memory, sizeof memory, "%s", bytes > 0 ? ui_bytes(all, bytes) : "");
+            put(screen, 0, "%-8.8s %-22.22s %-20s %s", name, what, memory, claim);
+        }
 }
 
 /* ---- health ---- */

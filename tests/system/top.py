@@ -67,7 +67,7 @@ def views_and_keys():
     is_built()
     with Daemon("--node", NODES / "h200x4") as daemon:
         top = Terminal(daemon.socket)
-        top.until("h200x4", "healthy: ", "numa0", "gpu3", "NVIDIA H200", "q quit")
+        top.until("h200x4", "healthy: ", "measured last 20", "store ", "numa0", "gpu3", "NVIDIA H200", "nic0", "L3 0-63", "q quit")
         top.key("v")
         top.until("cpu_pingpong", "gpu_gpu_copy_engine", "397 GB/s")
         top.key("h")
@@ -86,7 +86,9 @@ def a_claim_is_seen():
         top = Terminal(daemon.socket)
         top.until("gpu3")
         number = subprocess.run([BIN / "berth", "--socket", daemon.socket, "claim", "gpu1", "--ttl", "60", "-q"], capture_output=True, text=True, check=True)
-        top.until("claim " + number.stdout.strip())
+        top.until("claim " + number.stdout.strip(), "waits for claim " + number.stdout.strip())
+        number = subprocess.run([BIN / "berth", "--socket", daemon.socket, "claim", "core7", "--ttl", "60", "-q"], capture_output=True, text=True, check=True)
+        top.until("core7: claim " + number.stdout.strip())
         top.key("q")
         assert top.end() == 0
 
