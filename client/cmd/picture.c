@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,48 +16,65 @@ static bool ends_with(const char *path, const char *suffix)
     return length > its && strcmp(path + length - its, suffix) == 0;
 }
 
-/* Reads SVG from fd. Returns CMD_DONE or the exit status. */
-static int convert(const char *path, const char *format, int fd, pid_t *ret_pid)
+/* Converts SVG from one file to another. Returns CMD_DONE or the exit status. */
+static int convert(const char *format, int from, int to)
 {
-    char *const words[] = {(char *)"rsvg-convert",    (char *)"-f",
-                           (char *)(uintptr_t)format, (char *)"-o",
-                           (char *)(uintptr_t)path,   NULL};
+    char *const words[] = {(char *)"rsvg-convert", (char *)"-f", (char *)(uintptr_t)format, NULL};
     posix_spawn_file_actions_t actions;
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return cmd_fail_memory();
-    posix_spawn_file_actions_adddup2(&actions, fd, STDIN_FILENO);
-    int error = posix_spawnp(ret_pid, words[0], &actions, NULL, words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    return error == 0        ? CMD_DONE
-           : error == ENOENT ? cmd_fail(CMD_DATA,
-                                        "a .%s takes rsvg-convert (package librsvg2-bin); "
-                                        "a .svg takes nothing",
-                                        format)
-                             : cmd_fail(CMD_SYSTEM, "cannot run rsvg-convert: %s", strerror(error));
-}
-
-/* The drawing goes through a file without a name: the converter reads it as its input. */
-static int write_converted(const char *path, const char *format, const struct ui *ui)
-{
-    FILE *file = tmpfile();
     pid_t pid = 0;
     int ended = 0;
-    if (file == NULL || fwrite(ui->text, 1, ui->length, file) != ui->length || fflush(file) != 0 ||
-        lseek(fileno(file), 0, SEEK_SET) != 0) {
-        int error = errno;
-        if (file != NULL)
-            fclose(file);
-        return cmd_fail(CMD_IO, "cannot write a temporary file: %s", strerror(error));
-    }
-    int status = convert(path, format, fileno(file), &pid);
-    fclose(file);
-    if (status != CMD_DONE)
-        return status;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return cmd_fail_memory();
+    posix_spawn_file_actions_adddup2(&actions, from, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
+    int error = posix_spawnp(&pid, words[0], &actions, NULL, words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0)
+        return error == ENOENT
+                   ? cmd_fail(CMD_DATA,
+                              "a .%s takes rsvg-convert (package librsvg2-bin); "
+                              "a .svg takes nothing",
+                              format)
+                   : cmd_fail(CMD_SYSTEM, "cannot run rsvg-convert: %s", strerror(error));
     while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
         continue;
-    return WIFEXITED(ended) && WEXITSTATUS(ended) == 0
-               ? CMD_DONE
-               : cmd_fail(CMD_IO, "rsvg-convert did not write %s", path);
+    return WIFEXITED(ended) && WEXITSTATUS(ended) == 0 ? CMD_DONE
+                                                       : cmd_fail(CMD_IO, "rsvg-convert failed");
+}
+
+/* Replaces the file at path by all of the other. */
+static int replace_by(const char *path, FILE *file)
+{
+    off_t size = lseek(fileno(file), 0, SEEK_END);
+    char *bytes = size > 0 ? malloc((size_t)size) : NULL;
+    int status = CMD_DONE;
+    if (size > 0 && bytes == NULL)
+        status = cmd_fail_memory();
+    else if (size <= 0 || pread(fileno(file), bytes, (size_t)size, 0) != size)
+        status = cmd_fail(CMD_IO, "rsvg-convert wrote nothing");
+    else
+        status = cmd_file_replace(path, bytes, (size_t)size);
+    free(bytes);
+    return status;
+}
+
+/* The drawing goes through files without a name, so that path is replaced at once or not at all. */
+static int write_converted(const char *path, const char *format, const struct ui *ui)
+{
+    FILE *from = tmpfile(), *to = tmpfile();
+    int status = CMD_DONE;
+    if (from == NULL || to == NULL || fwrite(ui->text, 1, ui->length, from) != ui->length ||
+        fflush(from) != 0 || lseek(fileno(from), 0, SEEK_SET) != 0)
+        status = cmd_fail(CMD_IO, "cannot write a temporary file: %s", strerror(errno));
+    if (status == CMD_DONE)
+        status = convert(format, fileno(from), fileno(to));
+    if (status == CMD_DONE)
+        status = replace_by(path, to);
+    if (from != NULL)
+        fclose(from);
+    if (to != NULL)
+        fclose(to);
+    return status;
 }
 
 bool cmd_is_picture(const char *path)

@@ -10,6 +10,7 @@
 
 #define MOST_SERIES 24         /* most histories drawn */
 #define JOB_BYTES   (64 << 20) /* of each transfer of the typical job */
+#define HOST_BYTES  (1 << 30)  /* of each direction of its exchange with the host */
 
 enum { OUTPUT, OPTIONS };
 
@@ -149,8 +150,16 @@ static int add_claims(struct report *report)
     return CMD_DONE;
 }
 
-/* Adds a job on half the gpus whose tasks send around a ring: which half is free to choose. Without
- * gpus, and where none may be used, there is none. */
+/* Time in rank order as a multiple of the plan's; 0 where one is unknown. */
+static double gain_of(const json_t *plan)
+{
+    double gain = ui_member_number(json_object_get(plan, "baseline"), "time_ns") /
+                  ui_member_number(json_object_get(plan, "predicted"), "time_ns");
+    return gain > 0 ? gain : 0;
+}
+
+/* Adds the job of two for which the placement matters more: a ring on half the gpus, or two tasks
+ * that exchange bytes with the host. Without gpus, and where none may be used, there is none. */
 static int add_placement(struct report *report)
 {
     const json_t *place;
@@ -160,15 +169,24 @@ static int add_placement(struct report *report)
     if (gpus < 2)
         return CMD_DONE;
     json_int_t tasks = gpus < 4 ? 2 : (json_int_t)(gpus / 2);
-    json_t *plan = cmd_try(report->cmd->berth, "io.berth.Placement.Bind",
+    json_t *ring = cmd_try(report->cmd->berth, "io.berth.Placement.Bind",
                            json_pack("{s:I,s:s,s:I}", "tasks", tasks, "pattern", "ring", "bytes",
-                                     (json_int_t)JOB_BYTES));
-    if (plan != NULL)
+                                     (json_int_t)JOB_BYTES)),
+           *host =
+               cmd_try(report->cmd->berth, "io.berth.Placement.Bind",
+                       json_pack("{s:i,s:I}", "tasks", 2, "host_bytes", (json_int_t)HOST_BYTES));
+    if (host != NULL && (ring == NULL || gain_of(host) > gain_of(ring)))
+        report_placement(&report->page,
+                         "Two tasks, each with a gpu, copy 1 GiB to the host and back in an "
+                         "iteration: berth bind -n 2 --host-bytes 1G.",
+                         report->node, host);
+    else if (ring != NULL)
         report_placement(&report->page,
                          "A task on each of half the gpus sends 64 MiB to the next one in an "
-                         "iteration.",
-                         report->node, plan);
-    json_decref(plan);
+                         "iteration: berth bind --pattern ring --bytes 64M.",
+                         report->node, ring);
+    json_decref(ring);
+    json_decref(host);
     return CMD_DONE;
 }
 

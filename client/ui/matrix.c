@@ -22,6 +22,7 @@ struct view {
     double scale;
     const char *unit;
     const char *reason[REASONS_MOST]; /* reasons of missing values, lettered a, b, c, ... */
+    bool is_also[REASONS_MOST];       /* it holds of other places, too, than those that it names */
     size_t reasons;
     const char *all_from; /* source of every value, when it is one and not "measured"; else NULL */
     bool has_nominal, has_published;
@@ -62,13 +63,39 @@ static const char *common_source(const struct ui_cells *cells)
     return common;
 }
 
+/* True for words with a number, as names of places and PCI addresses have one. */
+static bool has_digit(const char *word, size_t length)
+{
+    return strcspn(word, "0123456789") < length;
+}
+
+/* True for reasons that differ in names of places alone. */
+static bool is_same_reason(const char *a, const char *b)
+{
+    while (*a != '\0' || *b != '\0') {
+        size_t one = strcspn(a, " "), other = strcspn(b, " ");
+        bool is_equal = one == other && memcmp(a, b, one) == 0;
+        if (!is_equal && !(has_digit(a, one) && has_digit(b, other)))
+            return false;
+        a += one;
+        b += other;
+        if (*a != *b)
+            return false;
+        a += *a == ' ';
+        b += *b == ' ';
+    }
+    return true;
+}
+
 /* Letter of a reason; a new reason gets the next letter. z stands for all reasons beyond the
  * letters. */
 static char letter(struct view *view, const char *reason)
 {
     for (size_t i = 0; i < view->reasons; i++)
-        if (strcmp(view->reason[i], reason) == 0)
+        if (is_same_reason(view->reason[i], reason)) {
+            view->is_also[i] = view->is_also[i] || strcmp(view->reason[i], reason) != 0;
             return (char)('a' + i);
+        }
     if (view->reasons == REASONS_MOST)
         return 'z';
     view->reason[view->reasons] = reason;
@@ -309,8 +336,11 @@ static void put_notes(struct view *view)
                view->has_nominal && view->has_published ? "; " : "",
                view->has_published ? "p: published, not measured here" : "");
     for (size_t i = 0; i < view->reasons; i++) {
+        struct ui text = {.utf8 = ui->utf8};
+        ui_put(&text, "%s%s", view->is_also[i] ? "such as: " : "", view->reason[i]);
         ui_put(ui, "  -%c: ", (char)('a' + i));
-        ui_paragraph(ui, 6, view->reason[i]);
+        ui_paragraph(ui, 6, text.text == NULL ? "" : text.text);
+        ui_done(&text);
     }
 }
 

@@ -102,6 +102,8 @@ def a_file_is_written_whole_or_not():
                 assert done.returncode == 65 and "librsvg2-bin" in done.stderr and not path.exists(), done
             else:
                 assert done.returncode == 0 and path.read_bytes().startswith(begin), done
+            done = berth("--node", NODES / "mi250x", "topo", "-o", folder + "/none/node" + suffix)
+            assert done.returncode not in (0, 64) and done.stderr.count("\n") == 1, done
     if shutil.which("rsvg-convert") is None:
         raise LeftOut("rsvg-convert is not here: .png and .pdf were refused as they should be")
 

@@ -55,6 +55,33 @@ static void rows_columns_sources_and_reasons(void **state)
     ui_done(&ui);
 }
 
+static void reasons_of_several_places_are_one(void **state)
+{
+    (void)state;
+    struct ui ui = draw(
+        "ns",
+        CELL(
+            "numa0", "gpu0", "", "null", "null", "null", "measured",
+            "\"no memory of gpu0 here\"") "," CELL("numa0", "gpu1", "", "null", "null", "null",
+                                                   "measured",
+                                                   "\"no memory of gpu1 here\"") "," CELL("numa0",
+                                                                                          "gpu2",
+                                                                                          "",
+                                                                                          "null",
+                                                                                          "null",
+                                                                                          "null",
+                                                                                          "measure"
+                                                                                          "d",
+                                                                                          "\"no "
+                                                                                          "right "
+                                                                                          "to gpu2 "
+                                                                                          "here\""),
+        (struct ui_matrix_options){.better = -1}, false);
+    assert_non_null(strstr(ui.text, "  -a: such as: no memory of gpu0 here\n"
+                                    "  -b: no right to gpu2 here\n"));
+    ui_done(&ui);
+}
+
 static void intervals_and_units(void **state)
 {
     (void)state;
@@ -320,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_columns_sources_and_reasons),
+        cmocka_unit_test(reasons_of_several_places_are_one),
         cmocka_unit_test(intervals_and_units),
         cmocka_unit_test(many_combinations_with_few_cells_are_a_list),
         cmocka_unit_test(many_combinations_with_many_cells_are_turned),
