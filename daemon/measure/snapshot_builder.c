@@ -211,7 +211,7 @@ enum berth_code snapshot_builder_discover(const struct snapshot_builder *builder
     if (code == BERTH_OK && folder == NULL)
         code = counter_update(io, found.graph, builder->past->state_dir, builder->past->now_s,
                               builder->counters, &snapshot->counters, err);
-    if (code == BERTH_OK && folder != NULL) {
+    if (snapshot != NULL && folder != NULL) {
         snapshot->counters = found.counters;
         found.counters = (struct counters){0};
     }
