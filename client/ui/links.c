@@ -495,7 +495,7 @@ void ui_links(struct ui *ui, const struct ui_node *node)
     ui_style(ui, UI_BOLD);
     ui_put(ui, "Links");
     ui_style(ui, UI_PLAIN);
-    ui_put(ui, " (nominal rates, each way)\n");
+    ui_put(ui, " (each way; nominal unless marked)\n");
     if (has_table) {
         put_square(ui, node, gpu, gpus);
     }

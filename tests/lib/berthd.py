@@ -11,6 +11,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+from tap import LeftOut
 from varlink import call
 
 BIN = pathlib.Path(os.environ.get("BIN", HERE.parent.parent / "build/bin")).resolve()
@@ -96,10 +97,9 @@ class Daemon:
 
 def fast_clock(times):
     """The environment of a daemon whose idle time passes so many times faster (tests/standin)."""
-    linked = subprocess.run(["ldd", BIN / "berthd"], capture_output=True, text=True).stdout
-    first = re.findall(r"/\S*asan\S*", linked)  # a sanitizer's library is to be loaded first
-    libraries = [*first[:1], str(BIN.parent / "standin/fast_clock.so")]
-    return {"LD_PRELOAD": " ".join(libraries), "FAST_CLOCK": str(times)}
+    if any(name in (BIN / "berthd").read_bytes() for name in (b"__asan_init", b"__tsan_init")):
+        raise LeftOut("a sanitizer asks for the time before the library can say it")
+    return {"LD_PRELOAD": str(BIN.parent / "standin/fast_clock.so"), "FAST_CLOCK": str(times)}
 
 
 @contextlib.contextmanager

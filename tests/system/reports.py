@@ -138,6 +138,8 @@ def users_correct_their_own_and_root_all():
 
 
 def a_flood_takes_no_more_memory():
+    if any(name in (BIN / "berthd").read_bytes() for name in (b"__asan_init", b"__tsan_init")):
+        raise LeftOut("a sanitizer keeps what is freed: resident memory is not the daemon's use")
     with node() as daemon:
         def resident():
             return int(next(line for line in open(f"/proc/{daemon.process.pid}/status") if line.startswith("VmRSS")).split()[1])

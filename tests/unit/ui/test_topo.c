@@ -137,7 +137,7 @@ static void gpus_folds_links_and_disagreements(void **state)
         "`- nic0    eth?0, L3 llc1, 03:00.0\n"
         "numa1-2    2 x 1 GiB, no cpus\n"
         "\n"
-        "Links (nominal rates, each way)\n"
+        "Links (each way; nominal unless marked)\n"
         "        gpu0  gpu1  gpu2  nic0  L3    numa   cpus\n"
         "  gpu0     -     .    X4     N  -     numa0  0-3\n"
         "  gpu1     .     -   X1!     N  -     numa0  0-3\n"
