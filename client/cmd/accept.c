@@ -56,7 +56,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_accept = {
     .name = "accept",
     .operands = "[PLACE...]",
-    .about = "take the values measured now, of these places or all, as the new baseline",
+    .about = "take the values measured now as the new baseline",
     .most_operands = SIZE_MAX,
     .run = run,
     .notes = {"Findings by comparison with the old baseline clear. A baseline of five values or "

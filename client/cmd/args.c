@@ -10,14 +10,12 @@
 const struct cmd_option cmd_globals[] = {
     [CMD_SOCKET] = {.name = "socket",
                     .value = "PATH",
-                    .help =
-                        "ask the daemon at PATH instead of $BERTH_SOCKET or /run/berth/berth.sock"},
+                    .help = "the daemon; default $BERTH_SOCKET or /run/berth/berth.sock"},
     [CMD_NODE] = {.name = "node",
                   .value = "FOLDER",
-                  .help = "answer for the recorded node in FOLDER, through a private daemon"},
+                  .help = "the recorded node in FOLDER, through a private daemon"},
     [CMD_JSON] = {.name = "json",
-                  .help = "print the reply, or the error's name and parameters, as it came: JSON, "
-                          "one line a reply"},
+                  .help = "print each reply or error as it came: JSON, a line each"},
     [CMD_HELP] = {.letter = 'h', .name = "help", .help = "show this help"},
     [CMD_VERSION] = {.name = "version", .help = "show the version"},
 };

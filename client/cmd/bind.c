@@ -189,7 +189,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_bind = {
     .name = "bind",
     .operands = "-n TASKS",
-    .about = "the best berths for the tasks of a job: gpus, cores, memory, nics",
+    .about = "the best gpus, cores, memory and nics for the tasks of a job",
     .options = cmd_bind_options,
     .option_count = CMD_BIND_OPTIONS,
     .run = run,

@@ -123,7 +123,7 @@ static int run_claim(struct cmd *cmd)
 const struct cmd_command cmd_claim = {
     .name = "claim",
     .operands = "PLACE...",
-    .about = "reserve places: berth neither benchmarks them nor places other jobs there",
+    .about = "reserve places: no benchmarks and no other jobs there",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = SIZE_MAX,
@@ -167,11 +167,12 @@ static int run_release(struct cmd *cmd)
 const struct cmd_command cmd_release = {
     .name = "release",
     .operands = "CLAIM | --key KEY",
-    .about = "end a claim; by its key exit status 0 also when it has ended already",
+    .about = "end a claim",
     .options = release_options,
     .option_count = RELEASE_OPTIONS,
     .most_operands = 1,
     .run = run_release,
+    .notes = {"By its key the exit status is 0 also where the claim has ended already."},
 };
 
 static int run_claims(struct cmd *cmd)

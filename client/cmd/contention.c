@@ -22,7 +22,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_contention = {
     .name = "contention",
     .operands = "[METRIC]",
-    .about = "limits that concurrent transfers share, and the runs that show them",
+    .about = "limits that concurrent transfers share, and runs that show them",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = 1,

@@ -45,7 +45,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_curves = {
     .name = "curves",
     .operands = "METRIC [FROM [TO]]",
-    .about = "how long transfers take over their size, between all places or these",
+    .about = "how long transfers take over their size",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = 3,

@@ -294,7 +294,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_exec = {
     .name = "exec",
     .operands = "[--] COMMAND...",
-    .about = "take this task's berth (affinity, memory policy, environment) and run COMMAND",
+    .about = "run COMMAND in this task's berth: affinity, memory, environment",
     .options = cmd_bind_options + CMD_BIND_TASKS,
     .option_count = CMD_EXEC_OPTIONS - CMD_BIND_TASKS,
     .most_operands = SIZE_MAX,

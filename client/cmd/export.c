@@ -157,7 +157,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_export = {
     .name = "export",
     .operands = "FORMAT",
-    .about = "the node as other tools read it: hwloc, nccl, rccl, gres, dot, prometheus, rankfile",
+    .about = "the node in the form that another tool reads",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = 1,

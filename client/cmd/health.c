@@ -35,11 +35,12 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_health = {
     .name = "health",
     .operands = "[PLACE...]",
-    .about = "verdict and findings; exit status 0 healthy, 1 degraded, 2 unhealthy, 3 unknown",
+    .about = "whether the node is fit: verdict, findings, what to do",
     .most_operands = SIZE_MAX,
     .run = run,
     .notes =
-        {"Behind \"do:\" stands the action for a finding. berth history tells which findings "
+        {"Exit status: 0 healthy, 1 degraded, 2 unhealthy, 3 unknown.",
+         "Behind \"do:\" stands the action for a finding. berth history tells which findings "
          "have cleared, berth history METRIC FROM TO how a value changed; berth report -o FILE "
          "draws all of it for a ticket."},
 };

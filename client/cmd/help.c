@@ -31,7 +31,7 @@ static void put_heading(struct ui *ui, const char *heading)
 
 void cmd_help(struct ui *ui, const struct cmd *cmd)
 {
-    ui_put(ui, "berth: where to run and where to allocate on this node, by measurement.\n\n"
+    ui_put(ui, "berth: where to run and where to allocate on this node, by measurement.\n"
                "usage: berth [--socket PATH | --node FOLDER] [--json] COMMAND ...\n\n");
     put_heading(ui, "Commands");
     struct ui_table table;
@@ -44,11 +44,8 @@ void cmd_help(struct ui *ui, const struct cmd *cmd)
     ui_put(ui, "\n");
     put_heading(ui, "Options");
     put_options(ui, cmd_globals, CMD_GLOBALS);
-    ui_put(ui, "\nberth COMMAND --help shows a command's own options.\n");
-    ui_line(ui, 0,
-            "Exit status: 0 done, 64 wrong usage, 65 bad data, 69 no daemon, 70 a bug of berth's, "
-            "71 and 74 the system refused (memory, a file), 75 try again, 77 not permitted; "
-            "berth health: 0 healthy, 1 degraded, 2 unhealthy, 3 unknown.");
+    ui_put(ui, "\nberth COMMAND --help shows a command's own options; man berth has all.\n");
+    ui_put(ui, "Exit status: 0 done, 64 wrong usage, 65 bad data, 69 no daemon, 75 try again.\n");
 }
 
 void cmd_help_command(struct ui *ui, const struct cmd_command *command)

@@ -126,12 +126,13 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_probe = {
     .name = "probe",
     .operands = "[METRIC...]",
-    .about = "measure again, with progress; it runs on when this command is interrupted",
+    .about = "measure again, with progress",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = SIZE_MAX,
     .run = run,
-    .notes = {"For administrators. At the end stands how many values were measured, and what was "
+    .notes = {"For administrators. It runs on when this command is interrupted. At the end stands "
+              "how many values were measured, and what was "
               "left out and why; exit status 75 when not a single one was measured. A node that is "
               "not live is not measured."},
 };

@@ -161,7 +161,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_record = {
     .name = "record",
     .operands = "FOLDER",
-    .about = "write this node and its measurements into a folder that --node can answer for",
+    .about = "write this node and its values into a folder for --node",
     .most_operands = 1,
     .run = run,
     .notes = {"With --json the files are printed, one reply a line, and nothing is written."},

@@ -289,7 +289,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_report = {
     .name = "report",
     .operands = "",
-    .about = "a page with pictures: health, topology, matrices, history of this node",
+    .about = "a page with pictures: health, topology, matrices, history",
     .options = options,
     .option_count = OPTIONS,
     .run = run,

@@ -80,7 +80,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_report_time = {
     .name = "report-time",
     .operands = "[ANSWER TIME [BYTES]]",
-    .about = "report how long a prediction's transfer took; alone: list errors of predictions",
+    .about = "report how long a transfer took; alone: errors of predictions",
     .most_operands = 3,
     .run = run,
     .notes = {"ANSWER is the id of a prediction (--json, or --why), or - for an answer of bind, "

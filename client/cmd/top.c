@@ -36,7 +36,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_top = {
     .name = "top",
     .operands = "",
-    .about = "a live view: places, claims, free memory, values against their baseline, findings",
+    .about = "a live view: places, claims, free memory, values, findings",
     .run = run,
     .notes = {"Keys: n node, h health, v values, arrows and enter the history of a value, q quit."},
 };

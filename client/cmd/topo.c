@@ -96,7 +96,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_topo = {
     .name = "topo",
     .operands = "",
-    .about = "draw the node: packages, memory, caches, gpus, nics, and the links between them",
+    .about = "draw the node: packages, memory, caches, gpus, nics, links",
     .options = options,
     .option_count = OPTIONS,
     .run = run,

@@ -173,10 +173,14 @@ void ui_reasons(struct ui *ui, const json_t *reasons)
 {
     size_t i;
     const json_t *reason;
+    const char *heading = "\nDecided by\n";
     json_array_foreach(reasons, i, reason)
     {
-        ui_put(ui, "%s  ", i == 0 ? "\nDecided by\n" : "");
+        if (ui_reason_is(reason, UI_ALTERNATIVE))
+            continue;
+        ui_put(ui, "%s  ", heading);
         ui_paragraph(ui, 4, ui_reason_text(reason));
+        heading = "";
     }
 }
 

@@ -74,7 +74,10 @@ const char *ui_reason_text(const json_t *reason);
 /* True when a reason or a warning has that code (schema/reasons.def). */
 bool ui_reason_is(const json_t *reason, const char *code);
 
-/* Prints the reasons, sentences with numbers that a person can check. */
+/* Code of a reason that tells an alternative, which stands under that heading. */
+#define UI_ALTERNATIVE "other-mechanism"
+
+/* Prints the reasons, sentences with numbers that a person can check; not the alternative. */
 void ui_reasons(struct ui *ui, const json_t *reasons);
 void ui_warnings(struct ui *ui, const json_t *warnings);
 

@@ -199,21 +199,53 @@ static void write_predictions(struct ui *ui, const json_t *reply)
         write_reason(ui, reply);
     } else if (decisive != NULL && !ui->why) {
         ui_text(ui, ui_reason_text(decisive));
-        ui_put(ui, "\n");
+        ui_put(ui, "\n%s",
+               ui_reason_is(decisive, "no-traffic")
+                   ? "for a time add --pattern, --flow or --host-bytes\n"
+                   : "");
     }
     write_proof(ui, reply);
 }
 
-/* Wraps each line at the ui's width. */
-static void put_predictions(struct ui *ui, const json_t *reply)
+static void write_alternatives(struct ui *ui, const json_t *reply)
+{
+    const json_t *predicted = json_object_get(reply, "predicted"),
+                 *baseline = json_object_get(reply, "baseline"), *reason;
+    double ours = time_of(predicted), theirs = time_of(baseline);
+    size_t i;
+    ui_put(ui, "rank order: ");
+    if (ours > 0 && fabs(theirs / ours - 1) < SAME && is_bound(predicted) == is_bound(baseline)) {
+        ui_put(ui, "as long");
+    } else {
+        ui_prediction(ui, baseline);
+        write_bottleneck(ui, baseline);
+        if (ours > 0 && theirs > 0 && !is_bound(predicted) &&
+            (theirs > ours || !is_bound(baseline)))
+            ui_put(ui, ", %s%.2f %s as long", is_bound(baseline) ? "at least " : "", theirs / ours,
+                   ui->utf8 ? "\u00d7" : "x");
+    }
+    ui_put(ui, "\n");
+    json_array_foreach(json_object_get(reply, "reasons"), i, reason)
+    {
+        if (ui_reason_is(reason, UI_ALTERNATIVE)) {
+            ui_text(ui, ui_reason_text(reason));
+            ui_put(ui, "\n");
+        }
+    }
+}
+
+/* Wraps each line at the ui's width, behind the text before it. */
+static void put_lines(struct ui *ui, const char *before,
+                      void (*write)(struct ui *ui, const json_t *reply), const json_t *reply)
 {
     struct ui lines = {.utf8 = ui->utf8, .width = ui->width, .why = ui->why};
-    write_predictions(&lines, reply);
-    ui_put(ui, "\n");
+    write(&lines, reply);
     char *rest = NULL;
     for (char *line = lines.text != NULL ? strtok_r(lines.text, "\n", &rest) : NULL; line != NULL;
-         line = strtok_r(NULL, "\n", &rest))
-        ui_paragraph(ui, 2, line);
+         line = strtok_r(NULL, "\n", &rest)) {
+        ui_put(ui, "%s", before);
+        ui_paragraph(ui, 2 + (int)strlen(before), line);
+    }
     ui->failed = ui->failed || lines.failed;
     ui_done(&lines);
 }
@@ -221,7 +253,12 @@ static void put_predictions(struct ui *ui, const json_t *reply)
 void ui_bind(struct ui *ui, const json_t *reply)
 {
     put_tasks(ui, json_object_get(reply, "tasks"));
-    put_predictions(ui, reply);
+    ui_put(ui, "\n");
+    put_lines(ui, "", write_predictions, reply);
+    if (ui->why) {
+        ui_put(ui, "\nAlternatives\n");
+        put_lines(ui, "  ", write_alternatives, reply);
+    }
     ui_why(ui, reply, json_object_get(reply, "evidence"));
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
 }

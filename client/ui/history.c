@@ -332,7 +332,7 @@ static void put_changes_of(struct ui *ui, const json_t *reply, const char *none)
     for (i = 0; i < count; i++)
         put_event(ui, &event[i]);
     if (count == 0)
-        ui_put(ui, "%s\n", none);
+        ui_line(ui, 2, "%s", none);
     free(event);
 }
 

@@ -11,7 +11,7 @@ import sys
 import termios
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, NODES  # noqa: E402
+from berthd import BIN, NODES, Daemon  # noqa: E402
 from health import recorded_but  # noqa: E402
 from service import Service  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
@@ -54,6 +54,7 @@ def help_fits():
     text = fits("--help")
     names = re.findall(r"(?:^|\s)  ([a-z]+)  +[a-z]", "\n".join(shown("--help")[1]))
     assert len(names) > 20 and "bind" in names and "Exit status: 0 done, 64 wrong usage" in text, names
+    assert len(shown("--help")[1]) < 40, "a screen of 40 rows has no room for the prompt"
     for name in names:
         assert f"usage: berth {name}" in fits("help", name), name
 
@@ -117,6 +118,37 @@ def an_error_is_wrapped_on_a_terminal_alone():
     assert done.stderr.count("\n") == 1 and len(done.stderr) > WIDTH, done.stderr
     assert fits(*words, "--tasks-per-gpu", "2", "--pattern", "ring", "--bytes", "64M", "--host-bytes", "1G").startswith("task gpus cpus memory nics 0 gpu")
     fits("bind", "-n", "x", "--pattern", "ring", "--some-option-that-is-long-and-unknown-to-the-command-berth", status=64)
+
+
+def alternatives_follow_the_answer():
+    """What rank order costs, and the other mechanism; both only with --why."""
+    node = ("--node", NODES / "mi250x", "bind", "-n")
+    ring = (*node, "4", "--pattern", "ring", "--bytes", "64M")
+    lines = shown(*ring, "--why")[1]
+    at = lines.index("Alternatives")
+    assert lines[at + 1] == "  rank order: 1.79 ms (published), 1.33 \u00d7 as long", lines
+    assert re.fullmatch(r"  by kernel an iteration of these gpus is predicted to take 895 .s", lines[at + 2]), lines
+    assert " ".join(lines).count("by kernel an iteration") == 1 and at < lines.index("Decided by"), lines
+    assert "Alternatives" not in shown(*ring)[1]
+    assert "  rank order: as long" in shown(*node, "2", "--pattern", "ring", "--bytes", "64M", "--why")[1]
+    assert "  rank order: not predicted" in shown(*node, "4", "--why")[1]
+
+
+def a_request_without_traffic_is_told_how_to_name_it():
+    node = ("--node", NODES / "mi250x", "bind", "-n", "4")
+    assert "locality alone decided for a time add --pattern, --flow or --host-bytes" in fits(*node), fits(*node)
+    assert "for a time add" not in fits(*node, "--pattern", "ring")
+
+
+def an_unmeasured_node_is_told_how_to_measure():
+    """Live alone: nothing can be measured of a recorded one."""
+    with Daemon("--no-probe") as daemon:
+        assert "never measured; berth probe measures" in fits("--socket", daemon.socket, "health", status=3)
+    assert "berth probe" not in fits("--node", NODES / "mi250x", "health", status=3)
+
+
+def a_folder_without_history_fits():
+    assert "which berth health judges" in fits("--node", NODES / "mi250x", "history")
 
 
 def help_of_make_fits():
@@ -184,4 +216,4 @@ def a_screen_has_the_whole_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, an_error_is_wrapped_on_a_terminal_alone, findings_fit, a_history_fits, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, an_error_is_wrapped_on_a_terminal_alone, findings_fit, a_history_fits, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
