@@ -1,5 +1,6 @@
 /* berth-top [SOCKET]: the live view of a node. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,13 @@ int main(int argc, char **argv)
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
         fputs("berth: top: this is no terminal; berth status and berth health print once\n",
               stderr);
+        berth_free(top.berth);
+        return 64;
+    }
+    if (!top_can_draw()) {
+        const char *term = getenv("TERM");
+        fprintf(stderr, "berth: top: this terminal (TERM=%.40s) cannot move its cursor\n",
+                term != NULL ? term : "");
         berth_free(top.berth);
         return 64;
     }

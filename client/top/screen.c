@@ -95,6 +95,7 @@ static void put_now(struct screen *screen)
     const json_t *claim, *last = json_object_get(top->status, "last_probe_at_s");
     const char *held = "";
     char when[UI_NUMBER];
+    int clients = (int)json_integer_value(json_object_get(top->status, "clients"));
     size_t i;
     json_array_foreach(json_object_get(top->claims, "claims"), i, claim)
     {
@@ -106,11 +107,10 @@ static void put_now(struct screen *screen)
         ui_put(&line, "measuring: %.0f %%; ", 100 * ui_member_number(top->status, "progress"));
     else if (*held != '\0')
         ui_put(&line, "measuring waits for claim %.24s; ", held);
-    ui_put(&line, "%s%s; store %s; %d clients",
+    ui_put(&line, "%s%s; store %s; %d client%s",
            json_is_integer(last) ? "measured last " : "never measured",
            json_is_integer(last) ? ui_when(when, json_integer_value(last)) : "",
-           ui_member(top->status, "store"),
-           (int)json_integer_value(json_object_get(top->status, "clients")));
+           ui_member(top->status, "store"), clients, clients == 1 ? "" : "s");
     put_sentence(screen, 0, line.text == NULL ? "" : line.text);
     ui_done(&line);
 }

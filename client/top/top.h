@@ -50,5 +50,8 @@ const char *top_error(const struct berth *berth);
 
 enum top_view { TOP_NODE, TOP_HEALTH, TOP_VALUES_VIEW, TOP_HISTORY, TOP_VIEWS };
 
-/* Runs until q; needs a terminal. */
+/* True where the terminal can move its cursor. */
+bool top_can_draw(void);
+
+/* Runs until q; needs a terminal that top_can_draw. */
 void top_run(struct top *top);

@@ -191,17 +191,29 @@ static const char *subject_of(const json_t *note, size_t index)
     return text == NULL ? "" : text;
 }
 
-/* True for two notes that differ in a pair of places alone: their first two subjects. */
+/* True for codes whose first two subjects are the ends of a transfer (schema/reasons.def). */
+static bool is_of_pair(const json_t *note)
+{
+    static const char *const codes[] = {"rate-not-measured", "start-not-measured",
+                                        "size-not-measured", "similar-pair"};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (ui_reason_is(note, codes[i]))
+            return true;
+    return false;
+}
+
+/* True for two notes that differ in the ends of the transfer alone. */
 static bool is_same_note(const json_t *a, const json_t *b)
 {
     const json_t *subjects = json_object_get(a, "subjects");
     size_t count = json_array_size(subjects);
-    bool is_same = count >= 2 && count == json_array_size(json_object_get(b, "subjects")) &&
+    bool is_same = is_of_pair(a) && count >= 2 &&
+                   count == json_array_size(json_object_get(b, "subjects")) &&
                    ui_reason_is(a, ui_member(b, "code")) &&
                    json_equal(json_object_get(a, "numbers"), json_object_get(b, "numbers"));
     for (size_t i = 2; i < count && is_same; i++)
         is_same = strcmp(subject_of(a, i), subject_of(b, i)) == 0;
-    return is_same && strstr(ui_reason_text(a), " from ") != NULL;
+    return is_same;
 }
 
 /* Index of the first note that says the same of other places, or its own. */

@@ -61,7 +61,7 @@ bool ui_lists(const json_t *array, const char *text);
 double ui_member_number(const json_t *object, const char *key);
 /* "1.23 ms (1.20 to 1.26)", or "not predicted". */
 void ui_prediction(struct ui *ui, const json_t *prediction);
-/* The same without its interval. */
+/* Prints a prediction without its interval. */
 void ui_prediction_short(struct ui *ui, const json_t *prediction);
 /* True for a lower bound below a microsecond: the start of few bytes, which decides, is unknown. */
 bool ui_is_unmeasured(const json_t *prediction);

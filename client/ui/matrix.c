@@ -69,7 +69,7 @@ static bool has_digit(const char *word, size_t length)
     return strcspn(word, "0123456789") < length;
 }
 
-/* True for reasons that differ in names of places alone. */
+/* True for reasons that differ in words with a number alone. */
 static bool is_same_reason(const char *a, const char *b)
 {
     while (*a != '\0' || *b != '\0') {
@@ -336,11 +336,8 @@ static void put_notes(struct view *view)
                view->has_nominal && view->has_published ? "; " : "",
                view->has_published ? "p: published, not measured here" : "");
     for (size_t i = 0; i < view->reasons; i++) {
-        struct ui text = {.utf8 = ui->utf8};
-        ui_put(&text, "%s%s", view->is_also[i] ? "such as: " : "", view->reason[i]);
         ui_put(ui, "  -%c: ", (char)('a' + i));
-        ui_paragraph(ui, 6, text.text == NULL ? "" : text.text);
-        ui_done(&text);
+        ui_line(ui, 6, "%s%s", view->is_also[i] ? "such as: " : "", view->reason[i]);
     }
 }
 

@@ -204,8 +204,8 @@ static bool is_asked_before(const json_t *options, size_t end, const char *comma
     return false;
 }
 
-/* Prints the command that measures the first option that may be faster once measured; with --why
- * those of all such options. */
+/* Prints the command that measures the first option that may be faster once measured. With --why,
+ * prints the commands of all such options. */
 static void put_worth(struct ui *ui, const json_t *options)
 {
     const json_t *option;

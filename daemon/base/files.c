@@ -325,3 +325,35 @@ int64_t files_boot_time_s(const struct files *io)
     free(text);
     return time_s;
 }
+
+enum berth_code files_replace(const char *path, files_write_fn *write, const void *arg,
+                              struct berth_err *err)
+{
+    char temporary[4400];
+    snprintf(temporary, sizeof temporary, "%.4352s.%ld", path, (long)getpid());
+    unlink(temporary); /* left by a killed process with this pid */
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return err_set_errno(err, BERTH_IO, errno, "%s cannot be written", path);
+    FILE *file = fdopen(fd, "w");
+    if (file == NULL) {
+        close(fd);
+        unlink(temporary);
+        return err_set(err, BERTH_NO_MEMORY, "no memory for %s", path);
+    }
+    errno = 0;
+    bool ok = write(file, arg) && fflush(file) == 0 && fsync(fd) == 0;
+    int why = errno;
+    if (fclose(file) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    if (ok && rename(temporary, path) != 0) {
+        ok = false;
+        why = errno;
+    }
+    if (ok)
+        return BERTH_OK;
+    unlink(temporary);
+    return err_set_errno(err, BERTH_IO, why, "%s cannot be written", path);
+}

@@ -1,11 +1,12 @@
 /**
  * Reads the machine's own files below one root directory, so that tests and recorded trees stand in
- * for /sys, /proc and /dev.
+ * for /sys, /proc and /dev. Replaces files at once.
  */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/err.h"
@@ -48,3 +49,9 @@ enum berth_code files_stat(const struct files *io, const char *path, struct stat
 int64_t files_boot_time_s(const struct files *io);
 
 bool files_exists(const struct files *io, const char *path);
+
+/* Replaces the file at a path of this machine by the text that write puts, at once or not at all;
+ * it is on the disk then. write returns false with errno set. Fails with IO and NO_MEMORY. */
+typedef bool files_write_fn(FILE *file, const void *arg);
+enum berth_code files_replace(const char *path, files_write_fn *write, const void *arg,
+                              struct berth_err *err);

@@ -15,10 +15,10 @@ struct replay {
     char *root;         /* the folder's real path */
     char *name;         /* node.json's, else the folder's own */
     char *xml;          /* text of the hwloc XML; NULL none; so are the next three */
-    char *counters;     /* text of the error counters */
     char *xml_name;     /* the file's name in the folder */
     char *kfd;          /* path below root, "/kfd" */
     char *facts;        /* text */
+    char *counters;     /* text of the error counters; NULL none */
     char *measurements; /* path below root; up to RECORD_FILE_MAX, read line by line */
     json_t *software;   /* an object of texts; NULL none */
     enum origin origin; /* the worst one of node.json; recorded when it has none */

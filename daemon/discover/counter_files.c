@@ -93,21 +93,21 @@ struct nic {
     int64_t errors, symbol_errors, losses, down;
 };
 
+static int64_t read_in(struct reader *reader, const char *folder, const char *file)
+{
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%.500s/%s", folder, file);
+    return read_number(reader, path, "");
+}
+
 static void read_interface(struct reader *reader, const char *folder, struct nic *nic)
 {
-    static const char *const errors[] = {"statistics/rx_errors", "statistics/tx_errors"};
-    char path[PATH_SIZE];
-    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
-        snprintf(path, sizeof path, "%.500s/%s", folder, errors[i]);
-        nic->errors = add(nic->errors, read_number(reader, path, ""));
-    }
-    snprintf(path, sizeof path, "%.500s/carrier_down_count", folder);
-    int64_t losses = read_number(reader, path, "");
+    nic->errors = add(nic->errors, read_in(reader, folder, "statistics/rx_errors"));
+    nic->errors = add(nic->errors, read_in(reader, folder, "statistics/tx_errors"));
+    int64_t losses = read_in(reader, folder, "carrier_down_count"),
+            carrier = read_in(reader, folder, "carrier");
+    bool was_up = read_in(reader, folder, "carrier_up_count") > 0;
     nic->losses = add(nic->losses, losses);
-    snprintf(path, sizeof path, "%.500s/carrier_up_count", folder);
-    bool was_up = read_number(reader, path, "") > 0;
-    snprintf(path, sizeof path, "%.500s/carrier", folder);
-    int64_t carrier = read_number(reader, path, "");
     if (carrier != UNKNOWN)
         nic->down = add(nic->down, carrier == 0 && was_up && losses > 0);
 }
@@ -116,16 +116,11 @@ static void read_interface(struct reader *reader, const char *folder, struct nic
  * lost links tells that it had one. */
 static void read_port(struct reader *reader, const char *folder, struct nic *nic)
 {
-    static const char *const errors[] = {"port_rcv_errors", "link_error_recovery"};
     char path[PATH_SIZE];
-    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
-        snprintf(path, sizeof path, "%.500s/counters/%s", folder, errors[i]);
-        nic->errors = add(nic->errors, read_number(reader, path, ""));
-    }
-    snprintf(path, sizeof path, "%.500s/counters/symbol_error", folder);
-    nic->symbol_errors = add(nic->symbol_errors, read_number(reader, path, ""));
-    snprintf(path, sizeof path, "%.500s/counters/link_downed", folder);
-    int64_t losses = read_number(reader, path, "");
+    int64_t losses = read_in(reader, folder, "counters/link_downed");
+    nic->errors = add(nic->errors, read_in(reader, folder, "counters/port_rcv_errors"));
+    nic->errors = add(nic->errors, read_in(reader, folder, "counters/link_error_recovery"));
+    nic->symbol_errors = add(nic->symbol_errors, read_in(reader, folder, "counters/symbol_error"));
     nic->losses = add(nic->losses, losses);
     char *state __attribute__((cleanup(free_text))) = NULL,
                 *physical __attribute__((cleanup(free_text))) = NULL;
@@ -212,11 +207,22 @@ static void follow_boot(struct reader *reader)
     snprintf(counters->boot_id, sizeof counters->boot_id, "%.39s", text);
 }
 
+/* Forgets the counters of devices that are not there, so that they take nobody's room. */
+static void drop_absent(struct counters *counters, const struct graph *graph)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < counters->count; i++)
+        if (graph_find(graph, counters->value[i].at) != PLACE_NONE)
+            counters->value[kept++] = counters->value[i];
+    counters->count = kept;
+}
+
 bool counter_files_read(const struct files *io, const struct graph *graph, int64_t now_s,
                         struct counters *counters)
 {
     struct reader reader = {.io = io, .counters = counters, .now_s = now_s};
     follow_boot(&reader);
+    drop_absent(counters, graph);
     counters->garbage = 0;
     counters->first_garbage[0] = '\0';
     for (size_t i = 0; i < graph->place_count; i++) {

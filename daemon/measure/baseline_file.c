@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/print.h"
 #include "node/jsonify.h"
 
@@ -87,9 +88,17 @@ static bool put_place(FILE *file, struct print *line, const struct expected_plac
     return put_line(file, line);
 }
 
-static bool put_all(FILE *file, const struct graph *graph, const struct baseline_set *set,
-                    int64_t now_s)
+struct contents {
+    const struct graph *graph;
+    const struct baseline_set *set;
+    int64_t now_s;
+};
+
+static bool put_all(FILE *file, const void *arg)
 {
+    const struct contents *contents = arg;
+    const struct graph *graph = contents->graph;
+    const struct baseline_set *set = contents->set;
     struct print line;
     if (!print_init(&line, 1024)) {
         errno = ENOMEM;
@@ -99,7 +108,7 @@ static bool put_all(FILE *file, const struct graph *graph, const struct baseline
     print_number(&line, "schema", SCHEMA);
     print_text(&line, "machine", graph->name);
     print_text(&line, "fingerprint", graph->fingerprint);
-    print_number(&line, "written_at_s", now_s);
+    print_number(&line, "written_at_s", contents->now_s);
     bool ok = put_line(file, &line);
     for (size_t i = 0; ok && i < set->place_count; i++)
         ok = put_place(file, &line, &set->place[i]);
@@ -126,37 +135,14 @@ enum berth_code baseline_file_write(const char *folder, const struct graph *grap
                                     const struct baseline_set *set, int64_t now_s, char *ret_path,
                                     size_t size, struct berth_err *err)
 {
-    char name[128], path[4352], temporary[4384];
+    char name[128], path[4352];
+    const struct contents contents = {graph, set, now_s};
     clean_name(graph->name, name, sizeof name);
     snprintf(path, sizeof path, "%.4096s/%s.baseline", folder, name);
-    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
-    unlink(temporary); /* left by a killed daemon with this pid */
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return err_set_errno(err, BERTH_IO, errno, "%s cannot be written", path);
-    FILE *file = fdopen(fd, "w");
-    if (file == NULL) {
-        close(fd);
-        unlink(temporary);
-        return err_set(err, BERTH_NO_MEMORY, "no memory for %s", path);
-    }
-    errno = 0;
-    bool ok = put_all(file, graph, set, now_s) && fflush(file) == 0 && fsync(fd) == 0;
-    int why = errno;
-    if (fclose(file) != 0 && ok) {
-        ok = false;
-        why = errno;
-    }
-    if (ok && rename(temporary, path) != 0) {
-        ok = false;
-        why = errno;
-    }
-    if (!ok) {
-        unlink(temporary);
-        return err_set_errno(err, BERTH_IO, why, "%s cannot be written", path);
-    }
-    snprintf(ret_path, size, "%s", path);
-    return BERTH_OK;
+    enum berth_code code = files_replace(path, put_all, &contents, err);
+    if (code == BERTH_OK)
+        snprintf(ret_path, size, "%s", path);
+    return code;
 }
 
 /* ---- reading ---- */

@@ -1,6 +1,5 @@
 #include "measure/counter_update.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,18 +22,15 @@ static bool load(const char *state_dir, struct counters *ret)
     return true;
 }
 
-/* Replaces the file whole, so that a reader never sees a part. */
+static bool put_text(FILE *file, const void *text) { return fputs(text, file) >= 0; }
+
 static void save(const char *state_dir, const struct counters *counters)
 {
-    char path[4352], fresh[4400], *text = counters_print(counters);
+    char path[4352], *text = state_dir[0] != '\0' ? counters_print(counters) : NULL;
+    struct berth_err err = {0};
     snprintf(path, sizeof path, "%.4096s/" FILE_NAME, state_dir);
-    snprintf(fresh, sizeof fresh, "%s.new", path);
-    FILE *file = text != NULL && state_dir[0] != '\0' ? fopen(fresh, "we") : NULL;
-    bool ok = file != NULL && fputs(text, file) >= 0;
-    if (file != NULL && fclose(file) != 0)
-        ok = false;
-    if (file != NULL && (!ok || rename(fresh, path) != 0))
-        log_line(LOG_LEVEL_WARNING, "%s is not written: %s", path, strerror(errno));
+    if (text != NULL && files_replace(path, put_text, text, &err) != BERTH_OK)
+        log_line(LOG_LEVEL_WARNING, "%s", err.detail);
     free(text);
 }
 

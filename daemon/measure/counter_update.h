@@ -16,5 +16,5 @@ enum berth_code counter_update(const struct files *io, const struct graph *graph
                                const char *state_dir, int64_t now_s, const struct counters *before,
                                struct counters *ret, struct berth_err *err);
 
-/* True when health says something else of the two. */
+/* True when health says something of either, so that what it says may have changed. */
 bool counter_update_changes(const struct counters *before, const struct counters *after);

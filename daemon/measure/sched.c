@@ -181,13 +181,20 @@ static bool can_measure(const struct sched *sched)
            (sched->snapshot->graph->origin == ORIGIN_STANDIN && config->probe_dir != NULL);
 }
 
+/* Reads error counters as often as the configuration says. */
+static void follow_counters(struct sched *sched)
+{
+    uint64_t counters_ms = (uint64_t)sched->env.config->counters_s * 1000;
+    uv_timer_stop(&sched->counters);
+    if (sched->env.config->node == NULL && counters_ms > 0)
+        uv_timer_start(&sched->counters, read_counters, counters_ms, counters_ms);
+}
+
 void sched_begin(struct sched *sched)
 {
     const struct config *config = sched->env.config;
     sched_watch_begin(&sched->watch);
-    uint64_t counters_ms = (uint64_t)config->counters_s * 1000;
-    if (config->node == NULL && counters_ms > 0)
-        uv_timer_start(&sched->counters, read_counters, counters_ms, counters_ms);
+    follow_counters(sched);
     sched->store_is_out = store_state(sched->store) == STORE_MEMORY_ONLY;
     sched->started_out = sched->store_is_out;
     if (sched->store_is_out)
@@ -564,6 +571,7 @@ void sched_reload(struct sched *sched)
     if (sched->env.config->node != NULL)
         return;
     sched->reload_due = true;
+    follow_counters(sched);
     sched->facts.was_queried = false;
     sched_facts_query(&sched->facts, sched->snapshot->graph);
     next_step(sched);

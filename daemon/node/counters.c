@@ -56,8 +56,12 @@ bool counters_enter(struct counters *counters, const char *at, enum counter coun
 {
     struct counter_value *known = find(counters, at, counter);
     if (known == NULL) {
-        if (counters->count >= COUNTERS_MAX ||
-            !grow_by_one(&counters->value, counters->count, sizeof *counters->value))
+        if (counters->count >= COUNTERS_MAX) {
+            counters_note_garbage(counters, "%s: there are more than %d counters", at,
+                                  COUNTERS_MAX);
+            return true;
+        }
+        if (!grow_by_one(&counters->value, counters->count, sizeof *counters->value))
             return false;
         known = &counters->value[counters->count++];
         *known = (struct counter_value){.counter = counter, .before_at_s = at_s, .before = value};

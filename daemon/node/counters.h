@@ -54,8 +54,8 @@ void counters_done(struct counters *counters);
 /* Copies all; false when out of memory. */
 bool counters_copy(const struct counters *from, struct counters *ret);
 
-/* Enters a reading. A counter that is lower than before began anew. False when out of memory or
- * room. */
+/* Enters a reading. A counter that is lower than before began anew. One beyond COUNTERS_MAX is
+ * noted as garbage. False when out of memory. */
 bool counters_enter(struct counters *counters, const char *at, enum counter counter, int64_t value,
                     int64_t at_s);
 

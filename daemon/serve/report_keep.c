@@ -55,17 +55,14 @@ void report_keep_done(struct report_keep *keep)
         remove_user(keep, &keep->first);
 }
 
-/* Finds a user. Reports by other values have ended. */
-static struct report_keep_user *find_user(struct report_keep *keep, uid_t uid, uint64_t version)
+/* Finds a user with reports by these values. */
+static struct report_keep_user *find_user(const struct report_keep *keep, uid_t uid,
+                                          uint64_t version)
 {
-    for (struct report_keep_user **at = &keep->first; *at != NULL; at = &(*at)->next)
-        if ((*at)->uid == uid && (*at)->version == version)
-            return *at;
-        else if ((*at)->uid == uid) {
-            remove_user(keep, at);
-            return NULL;
-        }
-    return NULL;
+    struct report_keep_user *user = keep->first;
+    while (user != NULL && (user->uid != uid || user->version != version))
+        user = user->next;
+    return user;
 }
 
 static enum berth_code no_memory(struct berth_err *err)
@@ -92,7 +89,7 @@ static void view_user(struct report_view *view, const struct report_keep_user *u
                 (struct report_correction){kept->kind, is_own, kept->correction};
 }
 
-enum berth_code report_keep_view(struct report_keep *keep, const struct report_asker *asker,
+enum berth_code report_keep_view(const struct report_keep *keep, const struct report_asker *asker,
                                  struct report_view *ret, struct berth_err *err)
 {
     const struct report_keep_user *own = find_user(keep, asker->uid, asker->version),
@@ -240,11 +237,11 @@ static enum berth_code check_time(const struct id *id, int64_t observed_ns, int6
     return BERTH_OK;
 }
 
-/* Removes the users that have reported nothing for REPORT_KEEP_S. */
-static void expire(struct report_keep *keep, uint64_t now_ns)
+/* Removes the users with reports by other values, or with none for REPORT_KEEP_S. */
+static void expire(struct report_keep *keep, uint64_t version, uint64_t now_ns)
 {
     for (struct report_keep_user **at = &keep->first; *at != NULL;)
-        if (now_ns - (*at)->reported_ns > REPORT_KEEP_S * SECOND_NS)
+        if ((*at)->version != version || now_ns - (*at)->reported_ns > REPORT_KEEP_S * SECOND_NS)
             remove_user(keep, at);
         else
             at = &(*at)->next;
@@ -295,7 +292,8 @@ static struct kept *take_kept(struct report_keep_user *user, uint32_t kind)
 }
 
 /* Returns the factor that answers of that kind have now. */
-static double factor_now(struct report_keep *keep, const struct report_asker *asker, uint32_t kind)
+static double factor_now(const struct report_keep *keep, const struct report_asker *asker,
+                         uint32_t kind)
 {
     const struct kept *own = find_kept(find_user(keep, asker->uid, asker->version), kind),
                       *root = find_kept(find_user(keep, 0, asker->version), kind);
@@ -325,7 +323,7 @@ enum berth_code report_keep_add(struct report_keep *keep, const struct report_as
         code = check_time(&prediction, observed_ns, bytes, &ratio, err);
     if (code != BERTH_OK)
         return code;
-    expire(keep, now_ns);
+    expire(keep, asker->version, now_ns);
     code = take_user(keep, asker, &user, err);
     if (code != BERTH_OK || user == NULL)
         return code;
@@ -349,7 +347,7 @@ enum berth_code report_keep_add(struct report_keep *keep, const struct report_as
     return BERTH_OK;
 }
 
-void report_keep_each(struct report_keep *keep, const struct report_asker *asker,
+void report_keep_each(const struct report_keep *keep, const struct report_asker *asker,
                       void (*each)(void *arg, const struct report_entry *entry), void *arg)
 {
     for (int root = 0; root < (asker->uid != 0 ? 2 : 1); root++) {

@@ -1,10 +1,10 @@
 /**
- * Reports of users: how long what was predicted took, by kind of prediction; and what an answer
- * needs to name its predictions and to correct them. Loop thread only, except a view.
+ * Keeps reports of users: the times that predicted transfers took, by kind of prediction. Names the
+ * predictions of an answer, and corrects them. Loop thread only, except a view.
  *
- * A user's reports correct that user's predictions, root's those of all users without a correction
- * of their own. They rest on the node's values: a new version of these ends them. A restart forgets
- * them.
+ * A user's reports correct that user's predictions. Root's correct those of all users without a
+ * correction by their own. Reports rest on the node's values, so a new version of the values ends
+ * them, and so does a restart.
  *
  * A kind keeps its latest CORRECTION_REPORTS_MAX reports, a user its latest REPORT_KEEP_KINDS
  * kinds. The daemon keeps reports of REPORT_KEEP_USERS users besides root; more are refused until
@@ -23,9 +23,8 @@
 #define REPORT_KEEP_KINDS 32
 #define REPORT_KEEP_USERS 128
 #define REPORT_KEEP_S     604800
-#define REPORT_FARTHEST                                                                            \
-    100 /* a time farther from its prediction, as a factor, is of another thing */
-#define REPORT_ID_SIZE 80
+#define REPORT_FARTHEST   100 /* factor beyond which a time is of another thing */
+#define REPORT_ID_SIZE    80
 
 struct report_keep_user;
 
@@ -37,7 +36,7 @@ struct report_keep {
 
 void report_keep_done(struct report_keep *keep);
 
-/* Who asks, of which node, by which version of its values. */
+/* Identity of a caller, with the node and the version of its values that the answer rests on. */
 struct report_asker {
     uid_t uid;
     uint64_t version;
@@ -51,7 +50,7 @@ struct report_correction {
     struct correction correction;
 };
 
-/* What an answer names its predictions by. Any thread may use it. */
+/* Data that names and corrects the predictions of one answer. Any thread may use it. */
 struct report_view {
     struct report_asker asker;
     struct report_correction *item; /* owned */
@@ -59,7 +58,7 @@ struct report_view {
 };
 
 /* Copies the corrections of the asker. NO_MEMORY. End ret with report_view_done. */
-enum berth_code report_keep_view(struct report_keep *keep, const struct report_asker *asker,
+enum berth_code report_keep_view(const struct report_keep *keep, const struct report_asker *asker,
                                  struct report_view *ret, struct berth_err *err);
 void report_view_done(struct report_view *view);
 
@@ -77,7 +76,7 @@ struct report_named {
 struct report_named report_view_name(const struct report_view *view, struct report_kind kind,
                                      struct estimate estimate);
 
-/* What is kept of a kind, as a reader sees it. */
+/* Reports of a kind, for a reader. */
 struct report_entry {
     struct report_kind kind;
     bool is_own;
@@ -95,5 +94,5 @@ enum berth_code report_keep_add(struct report_keep *keep, const struct report_as
                                 struct report_entry *ret, struct berth_err *err);
 
 /* Calls each with the kinds of the asker, the latest reported first, then with root's. */
-void report_keep_each(struct report_keep *keep, const struct report_asker *asker,
+void report_keep_each(const struct report_keep *keep, const struct report_asker *asker,
                       void (*each)(void *arg, const struct report_entry *entry), void *arg);

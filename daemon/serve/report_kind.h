@@ -24,7 +24,7 @@ struct report_kind {
     unsigned form;      /* bits, by method (report_kind.c) */
     unsigned users;     /* binary logarithm of tasks, of transfers, or of accesses */
     unsigned size;      /* logarithm to base 4 of the bytes that bytes names */
-    enum source source; /* set by report_kind_of */
+    enum source source; /* set by report_view_name */
     int64_t bytes;      /* of the request: a transfer, a buffer, the largest flow; 0 none */
 };
 

@@ -141,6 +141,30 @@ def the_state_directory_keeps_the_counters():
         assert first == {"record": "boot", "id": pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()}, first
         before = found[0].stat().st_ino
         assert until(lambda: found[0].stat().st_ino != before), daemon.said()
+    machine = {"HWLOC_XMLFILE": str(NODES / "h200x4/topology.xml"), "HWLOC_THISSYSTEM": "1"}
+    now = int(time.time())
+    counter = lambda at, name, value: {"record": "counter", "at": at, "counter": name, "value": value, "at_s": now - 60, "before": 0, "before_at_s": now - 3660}
+    kept = [first, counter("0000:00:06.0", "aer_fatal", 2), *(counter(f"0000:{bus:02x}:{slot:02x}.0", "pcie_replays", 1) for bus in range(128, 256) for slot in range(32))]
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "state/counters.jsonl"
+        file.parent.mkdir()
+        file.write_text("".join(json.dumps(record) + "\n" for record in kept))
+        with Daemon("--no-probe", environment=machine, directory=folder) as daemon:
+            assert findings(daemon)["pcie-errors"]["place"] == "gpu0", "the earlier daemon's reading"
+            assert [json.loads(line)["at"] for line in file.read_text().splitlines()[1:] if "pcie_replays" in line] == [], "devices that are not there take no room"
+
+
+def counters_are_read_as_often_as_a_running_daemon_is_told():
+    with Daemon("--no-probe", config="counters_s = 0\n") as daemon:
+        file = next(pathlib.Path(daemon.directory).rglob("counters.jsonl"))
+        before = file.stat().st_ino
+        time.sleep(1.5)
+        assert file.stat().st_ino == before
+        daemon.config.write_text(daemon.config.read_text().replace("counters_s = 0", "counters_s = 1"))
+        daemon.process.send_signal(signal.SIGHUP)
+        for _ in range(3):  # the first reading is that of the new discovery
+            assert until(lambda: file.stat().st_ino != before, 10), daemon.said()
+            before = file.stat().st_ino
 
 
 def gpus_without_a_probe_are_a_finding():
@@ -230,7 +254,7 @@ def history_has_the_fact_and_clears_what_it_explains():
             assert standing(daemon) == {"slower-than-baseline": slow, "pcie-narrow": None}, standing(daemon)
 
 
-TESTS = [a_node_without_a_gpu_says_so, a_kfd_tree_becomes_devices_and_links, places_have_what_was_said_and_health_judges_it, recorded_counters_are_judged_and_recorded_again, the_state_directory_keeps_the_counters, gpus_without_a_probe_are_a_finding,
+TESTS = [a_node_without_a_gpu_says_so, a_kfd_tree_becomes_devices_and_links, places_have_what_was_said_and_health_judges_it, recorded_counters_are_judged_and_recorded_again, the_state_directory_keeps_the_counters, counters_are_read_as_often_as_a_running_daemon_is_told, gpus_without_a_probe_are_a_finding,
          history_has_the_fact_and_clears_what_it_explains]
 
 

@@ -2,6 +2,7 @@
 
 Prints TAP.
 """
+import html
 import html.parser
 import json
 import pathlib
@@ -119,6 +120,33 @@ echo '{{"record":"end","status":"complete","elapsed_ns":1}}'
         assert before[0] == after[0] == 0 and "polyline" not in before[1], before[2] + after[2]
         assert "memory_bandwidth from numa0 to numa0</h3>" in after[1] and "2 points; dashed: the baseline" in after[1]
         check_alone(Page(after[1]))
+
+
+def test_report_has_findings_with_actions_and_claims():
+    with tempfile.TemporaryDirectory() as folder:
+        value = pathlib.Path(folder) / "value"
+        value.write_text("20e9")
+        script = f"""echo '{BERTHD_RUN}' | sed "s/1790000000/$(date +%s)/"
+echo '{{"record":"value","metric":"memory_bandwidth","from":"numa0","to":"numa0","axes":{{}},"value":'$(cat {value})',"n":9}}'
+echo '{{"record":"end","status":"complete","elapsed_ns":1}}'
+"""
+        with fake_probe(script) as probes, Daemon(config=f"probe_dir = {probes}\n") as daemon:
+            daemon.wait_ready()
+            daemon.call("io.berth.Health.AcceptBaseline")
+            time.sleep(1.1)
+            value.write_text("10e9")
+            daemon.call("io.berth.Health.Probe")
+            assert until(lambda: daemon.call("io.berth.Health.Check")["findings"])
+            claim = run(BIN / "berth", "--socket", daemon.socket, "claim", "core0", "--ttl", "60", "-q")[1].strip()
+            status, text, said = run(BIN / "berth", "--socket", daemon.socket, "report", "-o", "-")
+            finding = next(f for f in daemon.call("io.berth.Health.Check")["findings"] if f["code"] == "slower-than-baseline")
+    assert status == 0, said
+    check_alone(Page(text))
+    action = re.search(r'^FINDING\("slower-than-baseline", "(.*)"\)$', (HERE.parent.parent / "schema/findings.def").read_text(), re.M)[1]
+    row = re.search(rf"<tr>(?:(?!</tr>).)*{re.escape(html.escape(finding['text'], quote=False))}.*?</tr>", text, re.S)
+    assert row and "warning" in row[0] and html.escape(action, quote=False) in row[0].replace("&quot;", '"'), (finding, action)
+    assert "still there" in text and 'class="began"' in text and 'class="band"' in text, "the history"
+    assert re.search(rf"{claim}</td>.*core0 \(compute\)", text), claim
 
 
 def test_report_is_written_at_once():

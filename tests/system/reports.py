@@ -10,9 +10,10 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, NODES, Daemon  # noqa: E402
+from berthd import BIN, NODES, RUN, Daemon, fake_probe, until  # noqa: E402
 from claiming import INVALID, PLACEMENT, as_nobody  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection, call  # noqa: E402
@@ -182,6 +183,28 @@ def fifty_reports_of_another_sharing_leave_a_third_of_the_error():
         print(f"# median error before {before:.3f}, after 50 reports {after:.3f}")
 
 
+def a_measurement_ends_them_only_where_it_changes_values():
+    with tempfile.TemporaryDirectory() as folder:
+        value = pathlib.Path(folder) / "value"
+        value.write_text("90")
+        script = f"""echo '{RUN}'
+for place in numa0; do echo '{{"record":"value","metric":"memory_latency","from":"core0","to":"numa0","axes":{{"bytes":"memory"}},"value":'$(cat {value})',"n":9}}'; done
+echo '{{"record":"end","status":"complete","elapsed_ns":1}}'
+"""
+        ask = {"bytes": 1 << 20, "accesses": [{"by": "core0", "reads_bytes": 1 << 26, "writes_bytes": 0, "pattern": "random"}]}
+        with fake_probe(script) as probes, Daemon(config=f"probe_dir = {probes}\n") as daemon:
+            daemon.wait_ready()
+            predicted = daemon.call(PLACEMENT + "Allocate", ask)["options"][0]["predicted"]
+            assert report(daemon, predicted["id"], round(predicted["time_ns"]))[0] is None
+            for latency, kinds in (("91", 1), ("140", 0)):
+                value.write_text(latency)
+                daemon.call("io.berth.Health.Probe")
+                assert until(lambda: daemon.call("io.berth.Fabric.GetMatrix", {"metric": "memory_latency"})["cells"][0]["value"] == float(latency))
+                assert len(daemon.call(PLACEMENT + "ListReports")["kinds"]) == kinds, latency
+            error, reply = report(daemon, predicted["id"], round(predicted["time_ns"]))
+            assert error == INVALID and "values have changed" in reply["detail"], reply
+
+
 def the_command_reports_and_lists():
     with node() as daemon:
         berth = [BIN / "berth", "--socket", daemon.socket]
@@ -213,6 +236,7 @@ TESTS = [
     nonsense_is_refused,
     users_correct_their_own_and_root_all,
     a_flood_takes_no_more_memory,
+    a_measurement_ends_them_only_where_it_changes_values,
     fifty_reports_of_another_sharing_leave_a_third_of_the_error,
     the_command_reports_and_lists,
 ]

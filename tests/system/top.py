@@ -25,11 +25,11 @@ from varlink import call  # noqa: E402
 
 class Terminal:
     """berth top in a terminal of so many rows and columns."""
-    def __init__(self, socket, rows=24, columns=80):
+    def __init__(self, socket, rows=24, columns=80, kind="xterm"):
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen([BIN / "berth", "--socket", socket, "top"], stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-                                        env={"TERM": "xterm", "LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]})
+                                        env={"TERM": kind, "LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]})
         os.close(slave)
 
     def until(self, *words):
@@ -99,6 +99,14 @@ def a_terminal_that_is_gone_ends_it():
         top = Terminal(daemon.socket)
         top.until("gpu3")
         assert top.end() in (0, 1), "it goes on without a terminal"
+
+
+def a_terminal_that_cannot_move_its_cursor_is_refused():
+    is_built()
+    with Daemon("--node", NODES / "h200x4") as daemon:
+        top = Terminal(daemon.socket, kind="dumb")
+        top.until("berth: top: this terminal (TERM=dumb) cannot move its cursor")
+        assert top.end() == 64
 
 
 def a_small_terminal_is_no_crash():
@@ -171,4 +179,4 @@ def what_it_cannot_do_is_one_line():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([views_and_keys, a_claim_is_seen, a_terminal_that_is_gone_ends_it, a_small_terminal_is_no_crash, values_beyond_each_other_are_no_crash, a_long_sentence_is_there_whole, what_it_cannot_do_is_one_line]) > 0)
+    sys.exit(run_tests([views_and_keys, a_claim_is_seen, a_terminal_that_is_gone_ends_it, a_terminal_that_cannot_move_its_cursor_is_refused, a_small_terminal_is_no_crash, values_beyond_each_other_are_no_crash, a_long_sentence_is_there_whole, what_it_cannot_do_is_one_line]) > 0)

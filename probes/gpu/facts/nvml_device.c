@@ -9,6 +9,7 @@
 #define C2C_LINKS_MAX 32
 #define PROCESSES_MAX 256
 #define MB            1000000
+#define COUNT_MAX     (1ull << 48) /* more in one counter is nonsense */
 
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 };
 enum { CORRECTED, UNCORRECTED };
@@ -292,7 +293,7 @@ static void add_link_errors(const struct reader *reader, unsigned link)
         unsigned long long count = 0;
         if (may_ask(reader, reader->nvml->nvlink_errors != NULL) &&
             works(reader, reader->nvml->nvlink_errors(reader->handle, link, i, &count)) &&
-            count <= INT32_MAX)
+            count < COUNT_MAX)
             sums[i] = (sums[i] < 0 ? 0 : sums[i]) + (int64_t)count;
     }
 }

@@ -250,6 +250,28 @@ static void the_text_keeps_everything_and_refuses_the_rest(void **state)
     counters_done(&again);
 }
 
+static void absent_devices_take_no_room_and_too_many_counters_are_a_finding(void **state)
+{
+    struct fixture *f = *state;
+    struct counter_value other = {.counter = COUNTER_NIC_DOWN, .at_s = START_S};
+    read_at(f, START_S);
+    size_t count = f->counters.count;
+    f->counters.value = realloc(f->counters.value, COUNTERS_MAX * sizeof *f->counters.value);
+    assert_non_null(f->counters.value);
+    for (const char *const *at = (const char *const[]){"0000:99:00.0", "0000:c2:00.0", NULL};
+         *at != NULL; at++) {
+        snprintf(other.at, sizeof other.at, "%s", *at);
+        for (size_t i = 0; i < COUNTERS_MAX; i++)
+            f->counters.value[i] = other;
+        f->counters.count = COUNTERS_MAX;
+        read_at(f, START_S + 60);
+        bool is_there = at[1] == NULL; /* the second device is the node's GPU */
+        assert_int_equal(f->counters.count, is_there ? COUNTERS_MAX : count);
+        assert_int_equal(f->counters.garbage > 0, is_there);
+    }
+    assert_non_null(strstr(f->counters.first_garbage, "more than 4096 counters"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +285,8 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(hostile_texts_are_one_finding, begin, end),
         cmocka_unit_test_setup_teardown(the_text_keeps_everything_and_refuses_the_rest, begin, end),
+        cmocka_unit_test_setup_teardown(
+            absent_devices_take_no_room_and_too_many_counters_are_a_finding, begin, end),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
