@@ -444,6 +444,7 @@ bench-advice: ## run berth's advice on virtual nodes beside the best and other p
 	@tests/lib/deps.sh build test
 	$(AGAIN) all standins $(BUILD)/bench/advice_run
 	@BIN=$(BUILD)/bin BUILD=$(BUILD) python3 tests/bench/advice.py --seeds 1-6
+	@BIN=$(BUILD)/bin BUILD=$(BUILD) python3 tests/bench/reports.py
 
 # Fuzzing needs clang's libFuzzer, and a complete instrumented build in a folder of its own.
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
