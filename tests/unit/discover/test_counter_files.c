@@ -256,11 +256,11 @@ static void absent_devices_take_no_room_and_too_many_counters_are_a_finding(void
     struct counter_value other = {.counter = COUNTER_NIC_DOWN, .at_s = START_S};
     read_at(f, START_S);
     size_t count = f->counters.count;
-    f->counters.value = realloc(f->counters.value, COUNTERS_MAX * sizeof *f->counters.value);
-    assert_non_null(f->counters.value);
     for (const char *const *at = (const char *const[]){"0000:99:00.0", "0000:c2:00.0", NULL};
          *at != NULL; at++) {
         snprintf(other.at, sizeof other.at, "%s", *at);
+        f->counters.value = realloc(f->counters.value, COUNTERS_MAX * sizeof *f->counters.value);
+        assert_non_null(f->counters.value);
         for (size_t i = 0; i < COUNTERS_MAX; i++)
             f->counters.value[i] = other;
         f->counters.count = COUNTERS_MAX;
