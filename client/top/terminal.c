@@ -9,5 +9,9 @@
 bool top_can_draw(void)
 {
     int result;
-    return setupterm(NULL, STDOUT_FILENO, &result) == OK && cursor_address != NULL;
+    if (setupterm(NULL, STDOUT_FILENO, &result) != OK)
+        return false;
+    bool can = cursor_address != NULL;
+    del_curterm(cur_term);
+    return can;
 }
