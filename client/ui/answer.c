@@ -169,6 +169,12 @@ bool ui_reason_is(const json_t *reason, const char *code)
     return its != NULL && strcmp(its, code) == 0;
 }
 
+bool ui_is_alternative(const json_t *reason)
+{
+    return ui_reason_is(reason, "other-mechanism") ||
+           ui_reason_is(reason, "other-mechanism-behind");
+}
+
 void ui_reasons(struct ui *ui, const json_t *reasons)
 {
     size_t i;
@@ -176,7 +182,7 @@ void ui_reasons(struct ui *ui, const json_t *reasons)
     const char *heading = "\nDecided by\n";
     json_array_foreach(reasons, i, reason)
     {
-        if (ui_reason_is(reason, UI_ALTERNATIVE))
+        if (ui_is_alternative(reason))
             continue;
         ui_put(ui, "%s  ", heading);
         ui_paragraph(ui, 4, ui_reason_text(reason));

@@ -74,8 +74,8 @@ const char *ui_reason_text(const json_t *reason);
 /* True when a reason or a warning has that code (schema/reasons.def). */
 bool ui_reason_is(const json_t *reason, const char *code);
 
-/* Code of a reason that tells an alternative, which stands under that heading. */
-#define UI_ALTERNATIVE "other-mechanism"
+/* True for a reason that tells an alternative, which stands under that heading. */
+bool ui_is_alternative(const json_t *reason);
 
 /* Prints the reasons, sentences with numbers that a person can check; not the alternative. */
 void ui_reasons(struct ui *ui, const json_t *reasons);

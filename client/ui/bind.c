@@ -227,7 +227,7 @@ static void write_alternatives(struct ui *ui, const json_t *reply)
     ui_put(ui, "\n");
     json_array_foreach(json_object_get(reply, "reasons"), i, reason)
     {
-        if (ui_reason_is(reason, UI_ALTERNATIVE)) {
+        if (ui_is_alternative(reason)) {
             ui_text(ui, ui_reason_text(reason));
             ui_put(ui, "\n");
         }

@@ -136,7 +136,11 @@ def numbers_follow_from_the_price(node, request, answer):
         numbers = share["numbers"]
         assert numbers["transfers"] >= 2 and numbers["alone_bytes_per_s"] > 0 and share["subjects"] and numbers["together_bytes_per_s"] > 0, share
     seen["how"] += len(coded(answer, "copies-by-engine", "reasons") + coded(answer, "copies-by-kernel", "reasons"))
+    for how in coded(answer, "other-mechanism-behind", "reasons"):
+        assert how["numbers"]["time_ns"] < answer["predicted"]["time_ns"] and answer["predicted"]["source"] != how["subjects"][1] != "measured", (request, how, answer["predicted"])
     for how in coded(answer, "other-mechanism", "reasons"):
+        assert how["numbers"]["time_ns"] > answer["predicted"]["time_ns"], (request, how, answer["predicted"])
+    for how in coded(answer, "other-mechanism", "reasons") + coded(answer, "other-mechanism-behind", "reasons"):
         other = time_of(node.bind(**request, mechanism=how["subjects"][0].replace(" ", "_")))
         assert 0.965 * other - 0.005 <= how["numbers"]["time_ns"] <= 20 * other, (request, how, other)
     # Where the last to end is slowed by what it shares, it gets at least its share of that.

@@ -101,11 +101,19 @@ static void explain_pairs(const struct bind_traffic *traffic, const struct graph
                  graph_place(graph, transfer->to)->name);
         reasons_add_about(&answer->reasons, REASON_PAIRS_BY_KERNEL, pair, NO_NUMBERS);
     }
-    double other_ns = traffic->how[is_kernel ? COPY_BY_ENGINE : COPY_BY_KERNEL].time_ns,
-           ours_ns = traffic->ours.time.time_ns;
-    if (!is_mixed && fabs(other_ns - ours_ns) > POLICY_SAME * ours_ns)
-        reasons_add(&answer->reasons, REASON_OTHER_MECHANISM,
-                    SUBJECTS(is_kernel ? "copy engine" : "kernel"), NUMBERS(other_ns));
+    const struct bind_how *other = &traffic->how[is_kernel ? COPY_BY_ENGINE : COPY_BY_KERNEL];
+    const char *name = is_kernel ? "copy engine" : "kernel",
+               *rates = other->rates >= SOURCE_NOMINAL ? "nominal" : "published";
+    double ours_ns = traffic->ours.time.time_ns;
+    bool is_of_library = traffic->collective.value != NULL; /* which copies as it likes */
+    if (is_mixed || is_of_library || !(fabs(other->time_ns - ours_ns) > POLICY_SAME * ours_ns))
+        return;
+    if (other->time_ns < ours_ns && other->rates > traffic->ours.rates)
+        reasons_add(&answer->reasons, REASON_OTHER_MECHANISM_BEHIND, SUBJECTS(name, rates),
+                    NUMBERS(other->time_ns));
+    else
+        reasons_add(&answer->reasons, REASON_OTHER_MECHANISM, SUBJECTS(name),
+                    NUMBERS(other->time_ns));
 }
 
 /* Why kernels and not copy engines, where links are said to carry the same for both. */

@@ -230,6 +230,17 @@ static enum berth_code find_roomy(struct work *work, int64_t cores, struct berth
     return code;
 }
 
+static struct bind_how how_of(const struct bind_choice *choice)
+{
+    return (struct bind_how){choice->time.time_ns, choice->rates};
+}
+
+static void forget_how(struct bind_traffic *traffic)
+{
+    for (size_t by = 0; by < sizeof traffic->how / sizeof *traffic->how; by++)
+        traffic->how[by].time_ns = NAN;
+}
+
 /* Prices the chosen gpus when all copy so, and takes that in place of the best for each pair where
  * it is hardly slower, as a runtime takes one, and rests on no more doubtful numbers. */
 static enum berth_code try_mechanism(struct work *work, enum copy_by by, struct berth_err *err)
@@ -247,7 +258,7 @@ static enum berth_code try_mechanism(struct work *work, enum copy_by by, struct 
     }
     if (code == BERTH_OK && !isnan(other.time.time_ns) && other.unpriced <= ours->unpriced) {
         double margin = traffic->by == COPY_BEST ? 1 + POLICY_SAME : 1 - SEARCH_SAME;
-        traffic->how[by] = other.time;
+        traffic->how[by] = how_of(&other);
         if (other.rates <= estimate_worse(ours->rates, SOURCE_REVERSE_DIRECTION) &&
             other.compared_ns < ours->compared_ns * margin) {
             exchange(ours, &other);
@@ -286,6 +297,7 @@ static void keep_order(struct bind_traffic *traffic)
                     : !is_less(&traffic->order, &traffic->ours, SEARCH_SAME))
         return;
     exchange(&traffic->ours, &traffic->order);
+    forget_how(traffic); /* it was of the others */
     traffic->collective = traffic->order_collective;
     traffic->found.settled = 0;
 }
@@ -303,7 +315,7 @@ static enum berth_code weigh(struct work *work, struct berth_err *err)
     if (is_open)
         traffic->by = mechanism_of(traffic);
     enum copy_by own = traffic->by;
-    traffic->how[own] = traffic->ours.time;
+    traffic->how[own] = how_of(&traffic->ours);
     for (int by = COPY_BY_ENGINE; by <= COPY_BY_KERNEL && is_open && code == BERTH_OK; by++)
         if (by != (int)own)
             code = try_mechanism(work, (enum copy_by)by, err);
@@ -320,8 +332,7 @@ static enum berth_code weigh(struct work *work, struct berth_err *err)
 static enum berth_code choose(struct work *work, struct bind_answer *answer, struct berth_err *err)
 {
     struct bind_traffic *traffic = work->traffic;
-    struct estimate none = estimate_of(NAN, NAN, NAN);
-    traffic->how[0] = traffic->how[1] = traffic->how[2] = none;
+    forget_how(traffic);
     if (!make_room(work))
         return no_memory(err);
     enum berth_code code = describe(work, err);

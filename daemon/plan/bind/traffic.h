@@ -23,8 +23,12 @@ struct bind_traffic {
     /* cores of a task, where gpus without so many for all their tasks were left aside; 0: none */
     int64_t roomy_cores;
     struct search_result found;
-    /* by how gpus copy (enum copy_by): the chosen ones; NAN unknown, or not looked for */
-    struct estimate how[3];
+    /* by how gpus copy (enum copy_by): the chosen ones, and the most doubtful of their rates; NAN
+     * unknown, or not looked for */
+    struct bind_how {
+        double time_ns;
+        enum source rates;
+    } how[3];
     double bound_ns; /* no choice takes less; NAN unknown */
     bool is_chosen;  /* by a predicted time */
     /* nothing predicts what any choice takes, and structure alone says which gpus tasks that send
