@@ -354,16 +354,33 @@ void run_parser_note(struct run_parser *parser, enum note_severity severity, con
 static void note_failure(struct run_parser *parser, const char *code, const char *why)
 {
     char text[256]; /* untrusted text, cut */
-    run_parser_note(parser, NOTE_WARNING, code, "machine0", why);
+    run_parser_note(parser, NOTE_WARNING, code, parser->graph->places[parser->at].name, why);
     snprintf(text, sizeof text, "%.255s", why);
     text_clean(text);
     run_parser_list_skip(parser->skipped, NULL, "", text);
 }
 
+/* Writes the end of a note on a cell. */
+static void write_cell(const struct graph *graph, enum metric metric, place_id from, place_id to,
+                       char *text, size_t size)
+{
+    snprintf(text, size, ", while it measured %.40s from %.19s to %.19s", metric_info(metric)->name,
+             graph->places[from].name, graph->places[to].name);
+}
+
+bool run_parser_note_is_of(const struct note *note, const struct graph *graph,
+                           const struct value *value)
+{
+    char cell[112];
+    write_cell(graph, value->metric, value->from, value->to, cell, sizeof cell);
+    size_t length = strlen(cell), whole = strlen(note->text);
+    return whole >= length && strcmp(note->text + whole - length, cell) == 0;
+}
+
 static void note_ending(struct run_parser *parser, const char *ending, const char *text)
 {
     const struct run_cell *cell = &parser->cell;
-    char code[32], why[256];
+    char code[32], why[256], at[112];
     bool stopped_in_cell =
         cell->text[0] != '\0' && (strcmp(ending, "crashed") == 0 || strcmp(ending, "timeout") == 0);
     snprintf(code, sizeof code, "probe-%.20s", ending);
@@ -372,11 +389,12 @@ static void note_ending(struct run_parser *parser, const char *ending, const cha
         return;
     }
     const char *from = cell->is_known ? parser->graph->places[cell->from].name : "machine0";
-    if (cell->is_known)
-        snprintf(why, sizeof why, "%.140s, while it measured %.40s from %.19s to %.19s", text,
-                 metric_info(cell->metric)->name, from, parser->graph->places[cell->to].name);
-    else
+    if (cell->is_known) {
+        write_cell(parser->graph, cell->metric, cell->from, cell->to, at, sizeof at);
+        snprintf(why, sizeof why, "%.140s%s", text, at);
+    } else {
         snprintf(why, sizeof why, "%.80s, while it measured %.150s", text, cell->text);
+    }
     run_parser_note(parser, NOTE_WARNING, code, from, why);
     const char *skipped = strcmp(ending, "crashed") == 0
                               ? "the probe crashed while it measured this"

@@ -53,6 +53,7 @@ struct run_parser {
     int64_t now_s;             /* measured_at_s of the values */
     size_t bad_lines;
     bool begun, ended; /* the run record, the end record was read */
+    place_id at;       /* place of notes on the whole run; 0 the machine */
     char first_bad[256];
 };
 
@@ -65,6 +66,10 @@ void run_parser_done(struct run_parser *parser);
 /* Parses one line of output. Returns false when there were so many broken lines that the probe
  * should be stopped. */
 bool run_parser_line(struct run_parser *parser, const char *line, size_t length);
+
+/* True for a note of a hang or a crash in the value's cell. */
+bool run_parser_note_is_of(const struct note *note, const struct graph *graph,
+                           const struct value *value);
 
 /* Adds a note about the run at that place. Cuts text to fit. Replaces a note of the same code and
  * place. */

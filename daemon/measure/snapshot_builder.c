@@ -1,6 +1,7 @@
 #include "measure/snapshot_builder.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include "cost/derive.h"
 #include "discover/discover.h"
 #include "measure/counter_update.h"
+#include "measure/run_parser.h"
+#include "measure/sched_left_out.h"
 #include "store/store.h"
 
 static bool append_notes(struct note **notes, size_t *count, const struct note *more,
@@ -49,14 +52,40 @@ static bool has_note(const struct run *run, const struct note *note)
     return false;
 }
 
+/* True when the run measured what the note is about: its cell, or else its place. */
+static bool has_checked(const struct run *run, const struct graph *graph, const struct note *note)
+{
+    bool is_of_cell = strstr(note->text, ", while it measured ") != NULL, found = false;
+    place_id place = graph_find(graph, note->place);
+    for (size_t i = 0; run->values != NULL && i < run->values->count && !found; i++) {
+        const struct value *v = &run->values->item[i];
+        found = !isnan(v->value) && (is_of_cell ? run_parser_note_is_of(note, graph, v)
+                                                : v->from == place || v->to == place);
+    }
+    return found;
+}
+
+/* True when the base's note holds after a partial run. GPUs left out are measured whole by
+ * sched_again, which the daemon's units do not replace. */
+static bool outlasts(const struct run *run, const struct graph *graph, const struct note *note)
+{
+    if (note->severity >= NOTE_CRITICAL)
+        return true;
+    if (note->severity == NOTE_INFO)
+        return run->is_background && (strcmp(note->code, SCHED_LEFT_OUT_IN_USE) == 0 ||
+                                      strcmp(note->code, SCHED_LEFT_OUT_PROFILED) == 0);
+    return (run->is_background || strstr(note->text, ", while it measured ") != NULL) &&
+           !has_checked(run, graph, note);
+}
+
 /* Copies notes that a partial run could not check into that run, so that they are stored with
  * it. */
 static bool inherit_notes(struct run *run, const struct snapshot *base)
 {
     bool ok = true;
     for (size_t i = 0; ok && run->is_partial && i < base->note_count; i++)
-        if (base->notes[i].severity > 1 && strcmp(base->notes[i].probe, run->probe) == 0 &&
-            !has_note(run, &base->notes[i]))
+        if (strcmp(base->notes[i].probe, run->probe) == 0 && !has_note(run, &base->notes[i]) &&
+            outlasts(run, base->graph, &base->notes[i]))
             ok = append_notes(&run->notes, &run->note_count, &base->notes[i], 1);
     return ok;
 }

@@ -44,7 +44,8 @@ enum berth_code snapshot_builder_with_counters(const struct snapshot_builder *bu
 /* Makes a snapshot from base. run NULL: copies base with the store's current notes. Otherwise
  * stores the run, including the sizes that curves complete (node/curve.h). Its values and sets
  * replace those of base. Notes come from the run, the store and the other probes' latest runs. A
- * partial run keeps critical notes on places that it did not check. A run that cannot be stored
+ * partial run keeps critical notes, and warnings of cells that it did not measure. The daemon's own
+ * keeps all notes of places that it did not measure. A run that cannot be stored
  * becomes a note. Fails with NO_MEMORY only. */
 enum berth_code snapshot_builder_with_run(const struct snapshot_builder *builder,
                                           const struct snapshot *base, struct run *run,

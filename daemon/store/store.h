@@ -55,7 +55,8 @@ struct run {
     char status[16];
     /* limited to some metrics or places: findings of earlier runs elsewhere remain */
     bool is_partial;
-    char *conditions; /* owned JSON object text; NULL none */
+    bool is_background; /* partial, begun by the daemon: it ends no note of cells that it lacks */
+    char *conditions;   /* owned JSON object text; NULL none */
     /* owned, measured ones only; NULL none; store_write_run finishes them */
     struct values *values;
     struct sets *sets;  /* owned, measured ones only; NULL none */
