@@ -12,6 +12,8 @@
 #define SAME         0.005 /* a smaller difference is not visible in two decimals */
 #define NAME_BYTES   160
 #define NUMBERS_MOST 64
+#define CALL_BYTES   512
+#define DIGITS       "0123456789"
 
 static double time_of(const json_t *option)
 {
@@ -78,6 +80,7 @@ struct row {
     const json_t *first;
     const char *memory[NUMBERS_MOST];
     size_t memories;
+    int64_t least_free, most_free; /* -1 unknown */
 };
 
 /* True where the times, as shown without their intervals, are the same. */
@@ -91,26 +94,57 @@ static bool is_as_long(const json_t *a, const json_t *b)
             isnan(ui_member_number(its, "high_ns")) == isnan(ui_member_number(theirs, "high_ns")));
 }
 
-static bool is_in(const struct row *row, const json_t *option)
+/* Writes the call with N in place of the number of its memory; cut where it does not fit. */
+static void write_call(const json_t *option, char *text, size_t size)
 {
-    return is_as_long(row->first, option) && row->memories < NUMBERS_MOST &&
-           strcmp(ui_member(row->first, "kind"), ui_member(option, "kind")) == 0;
+    const char *memory = ui_member(option, "memory"), *call = ui_member(option, "call"),
+               *number = memory + strcspn(memory, DIGITS);
+    size_t used = 0;
+    text[0] = '\0';
+    while (*call != '\0' && used + 1 < size) {
+        size_t digits = strspn(call, DIGITS), length = digits > 0 ? digits : strcspn(call, DIGITS);
+        bool is_its = digits > 0 && digits == strlen(number) && strncmp(call, number, digits) == 0;
+        int n = snprintf(text + used, size - used, "%.*s", is_its ? 1 : (int)length,
+                         is_its ? "N" : call);
+        used += n > 0 ? (size_t)n : 0;
+        call += length;
+    }
+}
+
+/* True for calls that differ in the number of their memory alone. */
+static bool is_same_call(const json_t *a, const json_t *b)
+{
+    char one[CALL_BYTES], other[CALL_BYTES];
+    write_call(a, one, sizeof one);
+    write_call(b, other, sizeof other);
+    return strcmp(one, other) == 0;
+}
+
+static bool is_same_kind(const json_t *a, const json_t *b)
+{
+    return strcmp(ui_member(a, "kind"), ui_member(b, "kind")) == 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int one = *(const int *)a, other = *(const int *)b;
+    return (one > other) - (one < other);
 }
 
 /* Writes "numa1-3" where all names differ by a number alone, else "numa1, gpu0". */
 static void name_memories(const struct row *row, char *text, size_t size)
 {
     int number[NUMBERS_MOST];
-    size_t stem = strcspn(row->memory[0], "0123456789"), used = 0;
+    size_t stem = strcspn(row->memory[0], DIGITS), used = 0;
     bool is_one = true;
     for (size_t i = 0; i < row->memories && is_one; i++) {
         number[i] = atoi(row->memory[i] + stem);
         is_one = strncmp(row->memory[0], row->memory[i], stem) == 0 &&
-                 isdigit((unsigned char)row->memory[i][stem]) != 0 &&
-                 (i == 0 || number[i] > number[i - 1]);
+                 isdigit((unsigned char)row->memory[i][stem]) != 0;
     }
     if (is_one && stem < size) {
         snprintf(text, size, "%.*s", (int)stem, row->memory[0]);
+        qsort(number, row->memories, sizeof *number, by_number);
         ui_ranges(text + stem, size - stem, number, row->memories);
         return;
     }
@@ -119,21 +153,41 @@ static void name_memories(const struct row *row, char *text, size_t size)
             (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", row->memory[i]);
 }
 
-static size_t collect(const json_t *options, struct row *row)
+static void add_free(struct row *row, const json_t *free_bytes)
 {
-    size_t count = 0, i;
-    const json_t *option;
-    json_array_foreach(options, i, option)
-    {
-        size_t r = 0;
-        if (i == OPTIONS_MOST)
-            break;
-        while (r < count && !is_in(&row[r], option))
-            r++;
-        if (r == count)
-            row[count++] = (struct row){.first = option};
-        if (i > 0) /* the first is the answer */
-            row[r].memory[row[r].memories++] = ui_member(option, "memory");
+    int64_t bytes = json_integer_value(free_bytes);
+    if (!json_is_integer(free_bytes))
+        return;
+    row->least_free = row->least_free < 0 || bytes < row->least_free ? bytes : row->least_free;
+    row->most_free = bytes > row->most_free ? bytes : row->most_free;
+}
+
+/* Finds the row of the options like it, which is a new one behind the others if need be. */
+static size_t find_row(struct row *row, size_t count, const json_t *option,
+                       bool (*is_alike)(const json_t *a, const json_t *b))
+{
+    size_t r = 0;
+    while (r < count && !(row[r].memories < NUMBERS_MOST && is_same_kind(row[r].first, option) &&
+                          is_alike(row[r].first, option)))
+        r++;
+    if (r == count)
+        row[r] = (struct row){.first = option, .least_free = -1, .most_free = -1};
+    return r;
+}
+
+/* Rows of the options; those before that index, which are shown elsewhere, are not named. */
+static size_t collect(const json_t *options, size_t from, struct row *row,
+                      bool (*is_alike)(const json_t *a, const json_t *b))
+{
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(options) && i < OPTIONS_MOST; i++) {
+        const json_t *option = json_array_get(options, i);
+        size_t r = find_row(row, count, option, is_alike);
+        count = r == count ? count + 1 : count;
+        if (i < from)
+            continue;
+        row[r].memory[row[r].memories++] = ui_member(option, "memory");
+        add_free(&row[r], json_object_get(option, "free_bytes"));
     }
     return count;
 }
@@ -144,6 +198,20 @@ static void add_kind(char *kinds, size_t size, const struct row *row)
     size_t used = strlen(kinds);
     snprintf(kinds + used, size - used, "%s%s", used > 0 ? ", " : "",
              ui_member(row->first, "kind"));
+}
+
+/* "10.2 to 11.9 GiB free"; nothing where it is unknown, as before a driver was asked. */
+static void put_free(struct ui_table *table, const struct row *row)
+{
+    char low[UI_NUMBER], high[UI_NUMBER];
+    ui_bytes(low, row->least_free);
+    ui_bytes(high, row->most_free);
+    if (row->least_free < 0)
+        ui_cell(table, "%s", "");
+    else if (strcmp(low, high) == 0)
+        ui_cell(table, "%s free", low);
+    else
+        ui_cell(table, "%s to %s free", low, high);
 }
 
 /* Rows of the same memories and time become one, behind the first. */
@@ -168,18 +236,21 @@ static void put_row(struct ui_table *table, struct row *row, size_t count, const
             is_as_long(answer, row->first) && !isnan(time_of(answer)) ? "as long"
             : time == NULL                                            ? ""
                                                                       : time);
+    if (table->ui->why)
+        put_free(table, row);
     free(time);
 }
 
 static void put_others(struct ui *ui, const json_t *options)
 {
     struct row *row = calloc(OPTIONS_MOST, sizeof *row);
-    size_t count = row != NULL ? collect(options, row) : 0, shown = 0, left = 0;
+    size_t count = row != NULL ? collect(options, 1, row, is_as_long) : 0, shown = 0, left = 0,
+           most = ui->why ? OPTIONS_MOST : ROWS_MOST;
     struct ui_table table;
     ui->failed = ui->failed || row == NULL;
-    ui_table_begin(&table, ui, "lll");
+    ui_table_begin(&table, ui, ui->why ? "llll" : "lll");
     for (size_t r = 0; r < count; r++) {
-        if (row[r].memories > 0 && shown < ROWS_MOST) {
+        if (row[r].memories > 0 && shown < most) {
             put_row(&table, &row[r], count - r, json_array_get(options, 0));
             shown++;
         } else {
@@ -194,35 +265,27 @@ static void put_others(struct ui *ui, const json_t *options)
     free(row);
 }
 
-/* ---- all of it ---- */
-
-static void put_option(struct ui_table *table, const json_t *option)
+/* How to get each memory, a row each call. */
+static void put_calls(struct ui *ui, const json_t *options)
 {
-    struct ui *ui = table->ui;
-    const json_t *free_bytes = json_object_get(option, "free_bytes");
-    char number[UI_NUMBER], *time = prediction_text(ui, option);
-    ui_cell(table, "%s", ui_member(option, "memory"));
-    ui_cell(table, "%s", ui_member(option, "kind"));
-    ui_cell(table, "%s", time == NULL ? "" : time);
-    ui_cell(table, "%s",
-            json_is_integer(free_bytes) ? ui_bytes(number, json_integer_value(free_bytes))
-                                        : "unknown");
-    ui_cell(table, "%s", ui_member(option, "call"));
-    free(time);
-}
-
-static void put_all(struct ui *ui, const json_t *options)
-{
-    static const char *const header[] = {"memory", "kind", "predicted", "free", "call"};
-    const json_t *option;
+    struct row *row = calloc(OPTIONS_MOST, sizeof *row);
+    size_t count = row != NULL ? collect(options, 0, row, is_same_call) : 0;
+    bool has_number = false;
     struct ui_table table;
-    size_t i;
-    ui_put(ui, "\n");
-    ui_table_begin(&table, ui, "lllrl");
-    for (i = 0; i < sizeof header / sizeof header[0]; i++)
-        ui_cell(&table, "%s", header[i]);
-    json_array_foreach(options, i, option) { put_option(&table, option); }
-    ui_table_end(&table, 0, true);
+    ui->failed = ui->failed || row == NULL;
+    ui_table_begin(&table, ui, "lll");
+    for (size_t r = 0; r < count; r++) {
+        char name[NAME_BYTES], call[CALL_BYTES];
+        name_memories(&row[r], name, sizeof name);
+        write_call(row[r].first, call, sizeof call);
+        has_number = has_number || row[r].memories > 1;
+        ui_cell(&table, "%s", name);
+        ui_cell(&table, "%s", ui_member(row[r].first, "kind"));
+        ui_cell(&table, "%s", row[r].memories == 1 ? ui_member(row[r].first, "call") : call);
+    }
+    ui_put(ui, "\nCalls%s\n", has_number ? " (N: the memory's number)" : "");
+    ui_table_end(&table, 2, false);
+    free(row);
 }
 
 void ui_alloc(struct ui *ui, const json_t *reply)
@@ -230,10 +293,8 @@ void ui_alloc(struct ui *ui, const json_t *reply)
     const json_t *options = json_object_get(reply, "options");
     put_answer(ui, json_array_get(options, 0));
     put_gain(ui, options, json_object_get(reply, "reasons"));
+    put_others(ui, options);
     if (ui->why)
-        put_all(ui, options);
-    else
-        put_others(ui, options);
+        put_calls(ui, options);
     ui_why(ui, reply, json_object_get(json_array_get(options, 0), "evidence"));
-    ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
 }

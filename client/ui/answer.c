@@ -297,22 +297,50 @@ static bool asks_for_action(const json_t *note)
     return false;
 }
 
-/* Prints how to report the time of the first prediction. */
-static void put_report(struct ui *ui, const json_t *reply)
+/* Prints how to report the time of the first prediction; false when there is none. */
+static bool put_report(struct ui *ui, const json_t *reply)
 {
     const json_t *option = json_array_get(json_object_get(reply, "options"), 0),
                  *predicted = json_object_get(option != NULL ? option : reply, "predicted");
     const char *id = ui_member(predicted, "id");
     if (*id == '\0')
-        return;
+        return false;
     ui_put(ui, "\nafter a run: berth report-time ");
     ui_text(ui, id);
     ui_put(ui, " TIME\n");
+    return true;
+}
+
+static void put_basis(struct ui *ui, const char *origin)
+{
+    ui_style(ui, UI_DIM);
+    if (strcmp(origin, "standin") == 0)
+        ui_put(ui, "for gpus of the stand-in driver, not real ones\n");
+    else if (strcmp(origin, "reconstructed") == 0)
+        ui_put(ui, "for a node reconstructed from published facts\n");
+    else
+        ui_put(ui, "for a recorded node, not this machine\n");
+    ui_style(ui, UI_PLAIN);
+}
+
+static bool is_about_this_machine(const char *origin)
+{
+    return strcmp(origin, "live") == 0 || *origin == '\0';
+}
+
+void ui_basis(struct ui *ui, const char *origin)
+{
+    if (is_about_this_machine(origin))
+        return;
+    ui_put(ui, "\n");
+    put_basis(ui, origin);
 }
 
 void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence)
 {
     const json_t *notes = json_object_get(reply, "warnings"), *note;
+    const char *origin = ui_member(json_object_get(reply, "basis"), "origin");
+    bool is_reported;
     size_t count = 0, i;
     json_t *first = json_array();
     json_array_foreach(notes, i, note)
@@ -325,9 +353,9 @@ void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence)
     if (ui->why) {
         ui_reasons(ui, json_object_get(reply, "reasons"));
         ui_evidence(ui, evidence);
-        put_report(ui, reply);
     }
     ui_warnings(ui, first);
+    is_reported = ui->why && put_report(ui, reply);
     if (!ui->why) {
         ui_style(ui, UI_DIM);
         ui_put(ui, "\n");
@@ -340,19 +368,9 @@ void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence)
                             : "them, ");
         ui_style(ui, UI_PLAIN);
     }
-    json_decref(first);
-}
-
-void ui_basis(struct ui *ui, const char *origin)
-{
-    if (strcmp(origin, "live") == 0 || *origin == '\0')
-        return;
-    ui_style(ui, UI_DIM);
-    if (strcmp(origin, "standin") == 0)
-        ui_put(ui, "\nfor gpus of the stand-in driver, not real ones\n");
-    else if (strcmp(origin, "reconstructed") == 0)
-        ui_put(ui, "\nfor a node reconstructed from published facts\n");
+    if (is_reported && !is_about_this_machine(origin))
+        put_basis(ui, origin);
     else
-        ui_put(ui, "\nfor a recorded node, not this machine\n");
-    ui_style(ui, UI_PLAIN);
+        ui_basis(ui, origin);
+    json_decref(first);
 }

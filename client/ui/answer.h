@@ -85,7 +85,8 @@ void ui_warnings(struct ui *ui, const json_t *warnings);
 void ui_call(struct ui *ui, const char *call);
 
 /* Prints the end of an answer. With why: reasons, evidence (of the reply's first option, or its
- * own) and all notes. Without: the notes that ask for an action, and how many others there are. */
+ * own) and all notes. Without: the notes that ask for an action, and how many others there are.
+ * Then ui_basis. */
 void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence);
 /* Prints a line when an answer is not about this machine. */
 void ui_basis(struct ui *ui, const char *origin);

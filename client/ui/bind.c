@@ -260,7 +260,6 @@ void ui_bind(struct ui *ui, const json_t *reply)
         put_lines(ui, "  ", write_alternatives, reply);
     }
     ui_why(ui, reply, json_object_get(reply, "evidence"));
-    ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
 }
 
 static bool is_variable(const char *name)

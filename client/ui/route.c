@@ -296,5 +296,4 @@ void ui_route(struct ui *ui, const json_t *reply)
     put_others(ui, options);
     put_sizes(ui, reply);
     ui_why(ui, reply, json_object_get(json_array_get(options, 0), "evidence"));
-    ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
 }

@@ -179,7 +179,7 @@ def on_a_quad_gh200_the_right_node_is_worth_a_factor_of_nine():
         done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "alloc", "4G", "--by", "gpu0:reads=16G", "--kind", "device,pinned", "--gpus", "0-3", "--why"],
                               capture_output=True, text=True, timeout=60, env={**os.environ, "LANG": "C.UTF-8"})
         text = " ".join(done.stdout.split())
-        assert done.returncode == 0 and "gpu0 device 4.65 ms" in text and "numa0 pinned 41.1 ms" in text, (done.stderr, done.stdout)
+        assert done.returncode == 0 and "gpu0, device memory: 4.65 ms" in text and "numa0 pinned 41.1 ms" in text, (done.stderr, done.stdout)
 
 
 def on_an_mi300a_there_is_one_memory():

@@ -110,6 +110,21 @@ def equal_memories_are_one_row():
     assert [line.split() for line in lines[4:6]] == [["numa1-3", "system", "as", "long"], ["numa0-3", "pinned,", "managed", "as", "long"]], lines
 
 
+def all_memories_with_why_are_rows_too():
+    """Each call once, with N for the number of its memory; a row of one memory has the call itself."""
+    node = ("--node", NODES / "mi250x", "alloc", "4G")
+    lines = shown(*node, "--by", "gpu0:reads=4G", "--why")[1]
+    rows = [line.split(maxsplit=2) for line in lines]
+    assert len(lines) <= 40 and "Calls (N: the memory's number)" in lines, lines
+    assert ["gpu0-7", "device", "hipMalloc(&p, 4294967296) on gpuN"] in rows and ["gpu0", "managed", "hipMallocManaged(&p, 4294967296), advised to gpu0"] in rows, lines
+    assert ["numa0-3", "system", "not predicted"] in rows and ["gpu2-5", "device", "at least 115 ms (nominal)"] in rows, lines
+    lines = shown("--node", NODES / "h200x4", "alloc", "4G", "--why")[1]
+    assert "Calls" in lines and "  numa0  system   numa_alloc_onnode(4294967296, 0)" in lines, lines
+    for name in ("mi250x", "gh200-quad", "h200x4"):
+        for words in ([], ["--by", "gpu0:reads=4G"]):
+            assert len(shown("--node", NODES / name, "alloc", "4G", *words, "--why")[1]) <= 40, (name, words)
+
+
 def an_error_is_wrapped_on_a_terminal_alone():
     """Scripts read one line; it names the command to run."""
     words = ["--node", NODES / "mi250x", "bind", "-n", "16"]
@@ -216,4 +231,4 @@ def a_screen_has_the_whole_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, an_error_is_wrapped_on_a_terminal_alone, findings_fit, a_history_fits, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, all_memories_with_why_are_rows_too, an_error_is_wrapped_on_a_terminal_alone, findings_fit, a_history_fits, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
