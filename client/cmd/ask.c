@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ui/node.h"
+
 int cmd_connect(struct cmd *cmd)
 {
     if (cmd->berth != NULL)
@@ -98,6 +100,20 @@ int cmd_ask_filled(struct cmd *cmd, const char *method,
         return status;
     }
     return cmd_ask(cmd, method, parameters, ret_reply);
+}
+
+int cmd_ask_node(struct cmd *cmd, json_t **ret_node)
+{
+    int status = cmd_ask_filled(cmd, "io.berth.Fabric.GetNode", NULL, ret_node);
+    if (status != CMD_DONE)
+        return status;
+    json_t *pairs =
+        cmd_try(cmd->berth, "io.berth.Fabric.GetMatrix",
+                json_pack("{s:s,s:{s:s,s:s,s:s}}", "metric", "gpu_gpu_copy_engine", "where",
+                          "bytes", "large", "direction", "write", "sdma", "on"));
+    ui_node_add_pairs(*ret_node, pairs);
+    json_decref(pairs);
+    return CMD_DONE;
 }
 
 int cmd_answer(struct cmd *cmd, const char *method,

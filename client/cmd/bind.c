@@ -150,7 +150,7 @@ static int print_launcher(const json_t *reply, const char *format)
 static int draw(struct cmd *cmd, const char *path, const json_t *plan)
 {
     json_t *node;
-    int status = cmd_ask_filled(cmd, "io.berth.Fabric.GetNode", NULL, &node);
+    int status = cmd_ask_node(cmd, &node);
     if (status != CMD_DONE)
         return status;
     status = cmd_picture(path, node, plan);

@@ -147,6 +147,8 @@ json_t *cmd_try(struct berth *berth, const char *method, json_t *take_parameters
  * parameters. */
 int cmd_ask_filled(struct cmd *cmd, const char *method,
                    int (*fill)(struct cmd *cmd, json_t *parameters), json_t **ret_reply);
+/* Asks for the node to draw; its links to switches have the rate of pairs (ui_node_add_pairs). */
+int cmd_ask_node(struct cmd *cmd, json_t **ret_node);
 /* Whole work of most commands: asks like cmd_ask_filled and shows the reply. */
 int cmd_answer(struct cmd *cmd, const char *method,
                int (*fill)(struct cmd *cmd, json_t *parameters),

@@ -265,7 +265,7 @@ static int run(struct cmd *cmd)
                          path);
     if (cmd_wants_json(cmd))
         return cmd_usage(cmd, "a report is a page of many replies and has no --json");
-    int status = ask(&report, "io.berth.Fabric.GetNode", json_object(), &report.node);
+    int status = cmd_ask_node(cmd, &report.node);
     if (status == CMD_DONE)
         status = ask(&report, "io.berth.Health.Check", json_object(), &report.check);
     if (status == CMD_DONE)

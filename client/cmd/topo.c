@@ -83,7 +83,7 @@ static int run(struct cmd *cmd)
     if (path != NULL && !cmd_is_picture(path))
         return cmd_usage(cmd, "-o takes a file that ends with .svg, .png or .pdf, or -, not %.60s",
                          path);
-    int status = cmd_ask_filled(cmd, "io.berth.Fabric.GetNode", NULL, &reply);
+    int status = cmd_ask_node(cmd, &reply);
     if (status != CMD_DONE)
         return status;
     status = path != NULL          ? cmd_picture(path, reply, NULL)

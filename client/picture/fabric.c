@@ -22,7 +22,7 @@ struct circle {
 
 struct kind {
     const struct ui_link *first;
-    double least, most; /* measured; NAN none */
+    double least, most; /* measured, or of pairs; NAN none */
     size_t count;
 };
 
@@ -67,7 +67,7 @@ static void draw_link(struct picture *picture, const struct circle *circle,
                       const struct ui_link *link)
 {
     const struct picture_box *a = &circle->box[link->from], *b = &circle->box[link->to];
-    char rate[UI_NUMBER + 16];
+    char rate[PICTURE_RATE];
     ui_put(picture->out,
            "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
            "stroke-width=\"%.1f\" stroke-opacity=\".75\"%s><title>",
@@ -90,7 +90,7 @@ static void draw_rate(struct picture *picture, const struct circle *circle,
 {
     const struct picture_box *a = &circle->box[link->from], *b = &circle->box[link->to];
     double x = (middle_x(a) + middle_x(b)) / 2, y = (middle_y(a) + middle_y(b)) / 2;
-    char text[UI_NUMBER + 16];
+    char text[PICTURE_RATE];
     if (hypot(x - circle->x, y - circle->y) < circle->radius / 3) {
         x = middle_x(a) * 0.68 + middle_x(b) * 0.32;
         y = middle_y(a) * 0.68 + middle_y(b) * 0.32;
@@ -166,8 +166,9 @@ static size_t kinds_of(const struct picture *picture, struct kind *kind)
         if (k == count)
             kind[count++] = (struct kind){.first = link, .least = NAN, .most = NAN};
         kind[k].count++;
-        kind[k].least = fmin(kind[k].least, link->measured);
-        kind[k].most = fmax(kind[k].most, link->measured);
+        double measured = isnan(link->measured) ? link->pair : link->measured;
+        kind[k].least = fmin(kind[k].least, measured);
+        kind[k].most = fmax(kind[k].most, measured);
     }
     return count;
 }
@@ -186,9 +187,12 @@ static void draw_kinds(struct picture *picture, double x, double y)
         ui_put(&line, ", %zu link%s", kind[k].count, kind[k].count == 1 ? "" : "s");
         if (!isnan(link->nominal))
             ui_put(&line, ", %s nominal", ui_rate(low, link->nominal));
-        if (!isnan(kind[k].least))
-            ui_put(&line, ", %s to %s measured", ui_rate(low, kind[k].least),
-                   ui_rate(high, kind[k].most));
+        if (!isnan(kind[k].least)) {
+            ui_rate(low, kind[k].least);
+            ui_rate(high, kind[k].most);
+            ui_put(&line, ", %s%s%s%s measured", isnan(link->measured) ? "slowest pair " : "", low,
+                   strcmp(low, high) == 0 ? "" : " to ", strcmp(low, high) == 0 ? "" : high);
+        }
         if (strcmp(link->state, "up") != 0) {
             ui_put(&line, ", ");
             ui_text(&line, link->state);

@@ -257,7 +257,7 @@ static void draw_host_link(struct picture *picture, const struct ui_link *link)
     bool is_device = from == UI_GPU || from == UI_NIC;
     int device = is_device ? link->from : link->to, host = is_device ? link->to : link->from;
     const struct picture_box *box = &picture->box[device];
-    char text[UI_NUMBER + 16];
+    char text[PICTURE_RATE];
     if ((node->place[device].kind != UI_GPU && node->place[device].kind != UI_NIC) ||
         node->place[host].kind > UI_LLC || box->width <= 0 || strcmp(link->kind, "membus") == 0 ||
         isnan(picture_rate(link)) || has_many(picture))

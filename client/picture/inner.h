@@ -32,14 +32,15 @@ void picture_fabric(struct picture *picture, double y);
 /* Colour of a kind of links, static. */
 const char *picture_colour(const char *kind);
 
-/* Rate of a link: measured, else nominal; NAN unknown. */
+/* Rate of a link: measured, else of its gpu's slowest pair, else nominal; NAN unknown. */
 double picture_rate(const struct ui_link *link);
 
 /* Width of the line of such a rate. */
 double picture_width(const struct picture *picture, double bytes_per_s);
 
-/* Writes "152 GB/s", or "200 GB/s nominal"; "" unknown. */
-const char *picture_rate_text(const struct ui_link *link, char text[UI_NUMBER + 16]);
+/* Writes "152 GB/s", "397 GB/s in the slowest pair" or "200 GB/s nominal"; "" unknown. */
+#define PICTURE_RATE (UI_NUMBER + 24)
+const char *picture_rate_text(const struct ui_link *link, char text[PICTURE_RATE]);
 
 enum picture_align { PICTURE_LEFT, PICTURE_MIDDLE, PICTURE_RIGHT };
 

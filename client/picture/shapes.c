@@ -40,7 +40,9 @@ const char *picture_colour(const char *kind)
 
 double picture_rate(const struct ui_link *link)
 {
-    return !isnan(link->measured) ? link->measured : link->nominal;
+    return !isnan(link->measured) ? link->measured
+           : !isnan(link->pair)   ? link->pair
+                                  : link->nominal;
 }
 
 double picture_width(const struct picture *picture, double bytes_per_s)
@@ -50,14 +52,14 @@ double picture_width(const struct picture *picture, double bytes_per_s)
     return fmax(WIDTH_LEAST, WIDTH_MOST * bytes_per_s / picture->fastest);
 }
 
-const char *picture_rate_text(const struct ui_link *link, char text[UI_NUMBER + 16])
+const char *picture_rate_text(const struct ui_link *link, char text[PICTURE_RATE])
 {
     text[0] = '\0';
     if (isnan(picture_rate(link)))
         return text;
     ui_rate(text, picture_rate(link));
     if (isnan(link->measured))
-        strcat(text, " nominal");
+        strcat(text, isnan(link->pair) ? " nominal" : " in the slowest pair");
     return text;
 }
 

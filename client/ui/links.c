@@ -10,13 +10,14 @@
 #include <string.h>
 
 #define GPUS_MOST    32 /* gpus in the table */
-#define PAIRS_SHOWN  6  /* pairs by name in a group's line */
+#define PAIRS_SHOWN  6  /* pairs of one kind by name in a group's line */
+#define ENDS_SHOWN   2  /* others by name */
 #define GROUPS_MOST  40 /* most lines */
 #define COLUMNS_MOST 20 /* columns of gpus and nics together */
 
 struct group {
     const struct ui_link *first;
-    double least, most; /* measured; NAN none */
+    double least, most; /* measured, or of pairs; NAN none */
     size_t count;
     bool in_table;
 };
@@ -358,15 +359,15 @@ static void name_ends(const struct ui_node *node, const struct group *group, int
 static void put_pairs(struct ui *ui, const struct ui_node *node, const struct group *group)
 {
     const char *dash = ui->utf8 ? "\u2013" : "-";
-    if (group->count > PAIRS_SHOWN) {
+    bool one_kind = node->place[group->first->from].kind == node->place[group->first->to].kind;
+    if (group->count > (one_kind ? PAIRS_SHOWN : ENDS_SHOWN)) {
         char from[128], to[128];
-        bool one_kind = node->place[group->first->from].kind == node->place[group->first->to].kind;
         name_ends(node, group, one_kind ? FROM | TO : FROM, from, sizeof from);
         name_ends(node, group, TO, to, sizeof to);
         if (one_kind)
             ui_put(ui, "%zu links among %s", group->count, from);
         else
-            ui_put(ui, "%zu links, %s to %s", group->count, from, to);
+            ui_put(ui, "%s to %s", from, to);
         return;
     }
     const char *separator = "";
@@ -386,6 +387,7 @@ static void put_group(struct ui_table *table, const struct ui_node *node, const 
 {
     struct ui *ui = table->ui;
     const struct ui_link *link = group->first;
+    const char *by = isnan(link->measured) ? "slowest pair measured" : "measured";
     char symbol[16] = "", nominal[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER], width[24] = "";
     if (group->in_table)
         put_symbol(link, symbol, sizeof symbol);
@@ -401,9 +403,9 @@ static void put_group(struct ui_table *table, const struct ui_node *node, const 
     if (isnan(group->least))
         ui_cell(table, "%s", "");
     else if (strcmp(ui_rate(low, group->least), ui_rate(high, group->most)) == 0)
-        ui_cell(table, "measured %s", low);
+        ui_cell(table, "%s %s", by, low);
     else
-        ui_cell(table, "measured %s to %s", low, high);
+        ui_cell(table, "%s %s to %s", by, low, high);
     struct ui pairs = {.utf8 = ui->utf8, .width = ui->width};
     if (group->in_table && is_up(link))
         ui_put(&pairs, "%zu pair%s", group->count, group->count == 1 ? "" : "s");
@@ -469,8 +471,9 @@ static size_t collect(const struct ui_node *node, bool has_table, struct group *
                                              .most = NAN,
                                              .in_table = has_table && is_gpu_pair(node, link)};
         groups[g].count++;
-        groups[g].least = fmin(groups[g].least, link->measured);
-        groups[g].most = fmax(groups[g].most, link->measured);
+        double measured = isnan(link->measured) ? link->pair : link->measured;
+        groups[g].least = fmin(groups[g].least, measured);
+        groups[g].most = fmax(groups[g].most, measured);
     }
     return count;
 }

@@ -191,6 +191,7 @@ static void read_links(struct ui_node *node, const json_t *links, const int *by_
             .width = json_integer_value(json_object_get(json, "width")),
             .nominal = ui_member_number(json, "nominal_bytes_per_s"),
             .measured = ui_member_number(json, "measured_bytes_per_s"),
+            .pair = ui_member_number(json, "pair_bytes_per_s"),
         };
         if (link.kind == NULL)
             link.kind = "?";
@@ -200,6 +201,49 @@ static void read_links(struct ui_node *node, const json_t *links, const int *by_
             node->link[node->link_count++] = link;
     }
     qsort_r(node->link, node->link_count, sizeof *node->link, compare_links, node->place);
+}
+
+static bool is_kind(const json_t *node, const char *name, const char *kind)
+{
+    const json_t *place;
+    size_t i;
+    json_array_foreach(json_object_get(node, "places"), i, place)
+    {
+        if (strcmp(ui_member(place, "name"), name) == 0)
+            return strcmp(ui_member(place, "kind"), kind) == 0;
+    }
+    return false;
+}
+
+/* Lowest measured rate of the pairs of a gpu; NAN none. */
+static double slowest_pair(const json_t *matrix, const char *gpu)
+{
+    double least = NAN;
+    const json_t *cell;
+    size_t i;
+    json_array_foreach(json_object_get(matrix, "cells"), i, cell)
+    {
+        if (strcmp(ui_member(cell, "source"), "measured") == 0 &&
+            (strcmp(ui_member(cell, "from"), gpu) == 0 || strcmp(ui_member(cell, "to"), gpu) == 0))
+            least = fmin(least, ui_member_number(cell, "value"));
+    }
+    return least;
+}
+
+void ui_node_add_pairs(json_t *node, const json_t *matrix)
+{
+    json_t *link;
+    size_t i;
+    json_array_foreach(json_object_get(node, "links"), i, link)
+    {
+        const char *from = ui_member(link, "from"), *to = ui_member(link, "to"),
+                   *gpu = is_kind(node, from, "gpu") && is_kind(node, to, "switch")   ? from
+                          : is_kind(node, from, "switch") && is_kind(node, to, "gpu") ? to
+                                                                                      : NULL;
+        double pair = gpu == NULL ? NAN : slowest_pair(matrix, gpu);
+        if (!isnan(pair))
+            json_object_set_new(link, "pair_bytes_per_s", json_real(pair));
+    }
 }
 
 struct ui_node *ui_node_new(const json_t *reply)

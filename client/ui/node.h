@@ -51,7 +51,12 @@ struct ui_link {
     const char *kind, *state;
     int64_t width;
     double nominal, measured; /* bytes per second; NAN unknown */
+    double pair; /* of a link to a switch: its gpu's slowest measured pair; NAN unknown */
 };
+
+/* Sets pair_bytes_per_s in the links of GetNode's reply between a gpu and a switch, over which no
+ * measurement goes alone. matrix: reply of GetMatrix, gpus to gpus; NULL none. */
+void ui_node_add_pairs(json_t *node, const json_t *matrix);
 
 struct ui_node {
     struct ui_place *place;

@@ -158,6 +158,27 @@ static void describe_module(const struct drawing *drawing, int module, char *tex
         add(text, "%zu gpu%s", gpus, gpus == 1 ? "" : "s");
 }
 
+/* Names the gpus at a switch: "between gpu0-3". */
+static void describe_switch(const struct drawing *drawing, int at, char *text)
+{
+    const struct ui_node *node = drawing->node;
+    int gpu[FOLD_MOST], number[FOLD_MOST];
+    char numbers[TEXT_BYTES / 2];
+    size_t gpus = ui_node_kind(node, UI_GPU, gpu, FOLD_MOST), count = 0;
+    for (size_t g = 0; g < gpus; g++)
+        for (size_t i = 0; i < node->link_count; i++) {
+            const struct ui_link *link = &node->link[i];
+            if ((link->from == gpu[g] && link->to == at) ||
+                (link->to == gpu[g] && link->from == at)) {
+                number[count++] = node->place[gpu[g]].number;
+                break;
+            }
+        }
+    ui_ranges(numbers, sizeof numbers, number, count);
+    if (count > 0)
+        add(text, "%s gpu%s", count > 1 ? "between" : "at", numbers);
+}
+
 /* Last address of a group; only its function when the device is the same. */
 static const char *last_pci(const struct ui_node *node, const struct ui_place *first, int last)
 {
@@ -248,6 +269,8 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
     default:
         if (place->kind == UI_MODULE && place->model == NULL)
             describe_module(drawing, group[0], text);
+        if (place->kind == UI_SWITCH)
+            describe_switch(drawing, group[0], text);
         if (place->kind == UI_NIC && ui_place_detail(place, "interface") != NULL)
             add(text, "%s", ui_place_detail(place, "interface"));
         if (count == 1 && ui_device_cache(node, group[0]) != NULL)

@@ -151,6 +151,51 @@ static void gpus_folds_links_and_disagreements(void **state)
         "  one says 4, the other 5\n");
 }
 
+#define PAIR(from, to, value, source)                                                              \
+    "{'from':'" from "','to':'" to "','value':" value ",'source':'" source "'}"
+
+/* A link to a switch has the slowest measured pair of its gpu, in its words; published pairs and
+ * links that were measured stay. */
+static void links_to_a_switch_have_the_rate_of_pairs(void **state)
+{
+    (void)state;
+    json_t *node = parse(
+        "{'name':'n','places':["
+        "{'name':'machine0','kind':'machine','details':{}},"
+        "{'name':'gpu0','kind':'gpu','parent':'machine0','model':'M','details':{}},"
+        "{'name':'gpu1','kind':'gpu','parent':'machine0','model':'M','details':{}},"
+        "{'name':'gpu2','kind':'gpu','parent':'machine0','model':'M','details':{}},"
+        "{'name':'switch0','kind':'switch','parent':'machine0','details':{}}],'links':["
+        "{'from':'gpu0','to':'switch0','kind':'nvlink','width':18,'nominal_bytes_per_s':4.78e11,"
+        "'measured_bytes_per_s':null,'state':'up'},"
+        "{'from':'gpu1','to':'switch0','kind':'nvlink','width':18,'nominal_bytes_per_s':4.78e11,"
+        "'measured_bytes_per_s':null,'state':'up'},"
+        "{'from':'gpu2','to':'switch0','kind':'nvlink','width':9,'nominal_bytes_per_s':2.39e11,"
+        "'measured_bytes_per_s':null,'state':'up'},"
+        "{'from':'gpu0','to':'gpu1','kind':'pcie','width':16,'nominal_bytes_per_s':6e10,"
+        "'measured_bytes_per_s':5e10,'state':'up'}"
+        "],'software':{},'disagreements':[]," BASIS "}");
+    json_t *matrix = parse("{'cells':[" PAIR("gpu0", "gpu1", "3.97e11", "measured") "," PAIR(
+        "gpu1", "gpu0", "3.98e11", "measured") "," PAIR("gpu2", "gpu1", "1e11", "published") "]}");
+    struct ui ui = {.width = 100};
+    ui_node_add_pairs(node, NULL);
+    ui_topo(&ui, node, UI_TOPO_TREE | UI_TOPO_LINKS, NULL);
+    assert_null(strstr(ui.text, "slowest"));
+    assert_non_null(strstr(ui.text, "switch0  between gpu0-2\n"));
+    ui_done(&ui);
+    ui_node_add_pairs(node, matrix);
+    ui_topo(&ui, node, UI_TOPO_LINKS, NULL);
+    assert_non_null(strstr(ui.text,
+                           "nvlink x18  478 GB/s  slowest pair measured 397 GB/s  gpu0-switch0, "
+                           "gpu1-switch0\n"));
+    assert_non_null(strstr(ui.text, "pcie x16    60 GB/s   measured 50 GB/s"));
+    assert_non_null(strstr(ui.text, "nvlink x9   239 GB/s                                  gpu2-"));
+    assert_false(ui.failed);
+    ui_done(&ui);
+    json_decref(matrix);
+    json_decref(node);
+}
+
 static void what_is_known_and_no_more(void **state)
 {
     (void)state;
@@ -253,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_small_machine),
         cmocka_unit_test(what_a_driver_says_of_gpus),
         cmocka_unit_test(gpus_folds_links_and_disagreements),
+        cmocka_unit_test(links_to_a_switch_have_the_rate_of_pairs),
         cmocka_unit_test(what_is_known_and_no_more),
         cmocka_unit_test(a_long_line_keeps_the_bars_of_the_tree),
         cmocka_unit_test(odd_replies),
