@@ -13,6 +13,7 @@
 #define SHOWN_MOST   5 /* changed values of a metric, the largest change first */
 #define CHANGES_MOST 65536
 #define TEXT_BYTES   1024
+#define LEAST_CHANGE 0.001 /* relative; a smaller one is not visible in its numbers */
 
 struct watch {
     struct cmd *cmd;
@@ -90,7 +91,7 @@ static int by_size(const void *a, const void *b)
     return (one < other) - (one > other);
 }
 
-/* Cells that both have and that differ; new and lost ones are counted. */
+/* Cells that both have and that differ visibly; new ones are counted. */
 static size_t compare(const json_t *before, json_t *now, struct change *change, size_t *ret_new)
 {
     const char *cell;
@@ -104,8 +105,9 @@ static size_t compare(const json_t *before, json_t *now, struct change *change, 
         *ret_new += old == NULL;
         if (*cell == '\0' || old == NULL || one == other || count == CHANGES_MOST)
             continue;
-        change[count++] = (struct change){cell, old, value,
-                                          one > 0 && other > 0 ? fabs(log(other / one)) : INFINITY};
+        double size = one > 0 && other > 0 ? fabs(log(other / one)) : INFINITY;
+        if (size >= LEAST_CHANGE)
+            change[count++] = (struct change){cell, old, value, size};
     }
     qsort(change, count, sizeof *change, by_size);
     return count;
@@ -182,6 +184,8 @@ static void put_claims(struct watch *watch, struct ui *ui, const char *when)
 
 /* ---- values ---- */
 
+static const char *plural(size_t count) { return count == 1 ? "" : "s"; }
+
 /* Prints the largest changes of a metric, and keeps its values. */
 static void put_metric(struct watch *watch, struct ui *ui, const char *when, const char *metric)
 {
@@ -190,7 +194,8 @@ static void put_metric(struct watch *watch, struct ui *ui, const char *when, con
     struct change *change = now != NULL ? calloc(CHANGES_MOST, sizeof *change) : NULL;
     const char *unit = json_string_value(json_object_get(now, ""));
     char one[UI_NUMBER], other[UI_NUMBER], ratio[UI_NUMBER], text[TEXT_BYTES];
-    size_t added = 0, count = change != NULL ? compare(before, now, change, &added) : 0;
+    size_t added = 0, count = change != NULL ? compare(before, now, change, &added) : 0,
+           more = count > SHOWN_MOST ? count - SHOWN_MOST : 0;
     for (size_t i = 0; i < count && i < SHOWN_MOST; i++) {
         double was = json_number_value(change[i].before), is = json_number_value(change[i].now);
         ratio[0] = '\0';
@@ -202,15 +207,17 @@ static void put_metric(struct watch *watch, struct ui *ui, const char *when, con
     }
     text[0] = '\0';
     if (count > SHOWN_MOST && isinf(change[SHOWN_MOST].size))
-        snprintf(text, sizeof text, "%s: %zu more values changed", metric, count - SHOWN_MOST);
+        snprintf(text, sizeof text, "%s: %zu more value%s changed", metric, more, plural(more));
     else if (count > SHOWN_MOST)
-        snprintf(text, sizeof text, "%s: %zu more values changed by at most %.1f %%", metric,
-                 count - SHOWN_MOST, 100 * expm1(change[SHOWN_MOST].size));
+        snprintf(text, sizeof text, "%s: %zu more value%s changed by at most %.1f %%", metric, more,
+                 plural(more), 100 * expm1(change[SHOWN_MOST].size));
     else if (count == 0 && added > 0)
-        snprintf(text, sizeof text, "%s: %zu new values", metric, added);
+        snprintf(text, sizeof text, "%s: %zu new value%s", metric, added, plural(added));
     else if (count == 0)
         snprintf(text, sizeof text, "%s: measured again%s", metric,
-                 now != NULL || watch->values == NULL ? "" : ", but the values cannot be had");
+                 now != NULL             ? ", no value changed by 0.1 % or more"
+                 : watch->values == NULL ? ""
+                                         : ", but the values cannot be had");
     if (text[0] != '\0')
         put_event(ui, when, text);
     free(change);

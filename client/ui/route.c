@@ -98,7 +98,7 @@ static void put_option(struct ui_table *table, const json_t *option, double best
         ui_prediction(&time, predicted);
     else
         ui_prediction_short(&time, predicted);
-    snprintf(ratio, sizeof ratio, "%.2f", time_of(option) / best_ns);
+    snprintf(ratio, sizeof ratio, "%.2f %s", time_of(option) / best_ns, ui->utf8 ? "\u00d7" : "x");
     ui_cell(table, "%s", best_ns > 0 && !ui_is_unmeasured(predicted) ? ratio : "");
     ui_cell(table, "%s", time.text == NULL ? "" : time.text);
     ui_cell(table, "%s", path.text == NULL ? "" : path.text);
@@ -269,7 +269,7 @@ static void put_answer(struct ui *ui, const json_t *option)
 
 static void put_others(struct ui *ui, const json_t *options)
 {
-    static const char *const header[] = {"times", "predicted", "path"};
+    static const char *const header[] = {"vs first", "predicted", "path"};
     const json_t *predicted = json_object_get(json_array_get(options, 0), "predicted");
     double best_ns = ui_is_unmeasured(predicted) ? 0 : ui_member_number(predicted, "time_ns");
     struct ui_table table;

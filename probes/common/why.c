@@ -9,6 +9,18 @@ const char *const probe_nevers[] = {
 #undef NEVER
 };
 
+struct probe_size probe_size(int64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    struct probe_size size;
+    double number = (double)bytes;
+    size_t unit = 0;
+    for (; number >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
+        number /= 1024;
+    snprintf(size.text, sizeof size.text, "%.*g %s", number < 1000 ? 3 : 4, number, units[unit]);
+    return size;
+}
+
 void probe_why_write(struct probe_why *why, const char *format, ...)
 {
     if (why == NULL)

@@ -1,6 +1,7 @@
 /* One line with the reason of a failure. */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 
 struct probe_why {
     char text[200];
@@ -14,6 +15,13 @@ enum probe_never {
     PROBE_NEVERS
 };
 extern const char *const probe_nevers[PROBE_NEVERS];
+
+/* A size in a line: "512 MiB", "1.5 GiB", "4095 bytes". Its text lives as long as the expression
+ * around the call. */
+struct probe_size {
+    char text[32];
+};
+struct probe_size probe_size(int64_t bytes);
 
 /* Writes the line, cut to fit. why may be NULL. */
 void probe_why_write(struct probe_why *why, const char *format, ...)

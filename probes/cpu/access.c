@@ -25,8 +25,8 @@ static bool set_noise(const struct cpu_access *access, const struct cpu_cell *ce
         return false;
     int64_t bytes = cpu_buffers_noise_bytes(access->topology, cell);
     if (bytes >= scene->bytes)
-        return probe_why_set(why, "the buffer of %lld bytes is too small to have noise in it",
-                             (long long)scene->bytes);
+        return probe_why_set(why, "the buffer of %s is too small to have noise in it",
+                             probe_size(scene->bytes).text);
     scene->bytes -= bytes;
     for (unsigned i = 0; i < count; i++)
         access->pus[scene->cores + i] = access->noise_pus[i];
@@ -47,9 +47,9 @@ static bool measure_bandwidth(struct cpu_access *access, struct scene *scene,
     struct probe_why *why = &access->no_noise;
     int64_t cache = cpu_buffers_initiator_cache(access->topology, cell);
     if (scene->bytes < CPU_BUFFERS_LEAST_TIMES * cache)
-        return probe_why_set(
-            why, "the buffer of %lld bytes%s is not twice the last-level caches of %lld",
-            (long long)scene->bytes, cpu_buffers_remark(scene->buffer), (long long)cache);
+        return probe_why_set(why, "the buffer of %s%s is not twice the last-level caches of %s",
+                             probe_size(scene->bytes).text, cpu_buffers_remark(scene->buffer),
+                             probe_size(cache).text);
     const struct cpu_threads threads = threads_of(access, scene);
     struct cpu_bandwidth_request request = {.base = scene->buffer->memory.base,
                                             .bytes = (size_t)scene->bytes,
@@ -73,11 +73,11 @@ static bool prepare_chase(const struct cpu_access *access, const struct scene *s
     int64_t requested = cell->bytes > 0 ? cell->bytes : lines_bytes;
     if (lines_bytes < least && cell->bytes == 0)
         return probe_why_set(
-            why, "the lines visited, %lld bytes%s, are not twice the last-level cache of %lld",
-            (long long)lines_bytes, cpu_buffers_remark(buffer), (long long)cache);
+            why, "the lines visited, %s%s, are not twice the last-level cache of %s",
+            probe_size(lines_bytes).text, cpu_buffers_remark(buffer), probe_size(cache).text);
     if (lines_bytes < least)
-        return probe_why_set(why, "the buffer of %lld bytes%s is too small",
-                             (long long)scene->bytes, cpu_buffers_remark(buffer));
+        return probe_why_set(why, "the buffer of %s%s is too small", probe_size(scene->bytes).text,
+                             cpu_buffers_remark(buffer));
     if (buffer->chase_bytes == requested)
         return true;
     if (!cpu_chase_build(buffer->memory.base, (size_t)(requested * SPAN_PER_LINE), access->random,

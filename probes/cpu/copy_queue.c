@@ -215,8 +215,8 @@ static bool measure_copy(struct cpu_copy_queue *copy_queue, const struct cpu_cel
     while (copied.sizes > 0 && room(copied.bytes[copied.sizes - 1]) > have)
         copied.sizes--; /* the largest sizes without memory are left out */
     if (copied.sizes < CPU_COPY_SIZES_LEAST)
-        return probe_why_set(why, "the memory of %zu bytes has room for %u sizes only", have,
-                             copied.sizes);
+        return probe_why_set(why, "the memory of %s has room for %u sizes only",
+                             probe_size((int64_t)have).text, copied.sizes);
     size_t target = CPU_QUEUE_BYTES + source_room(copied.bytes[copied.sizes - 1]);
     struct cpu_copy_plan plan = {.source = from->base + CPU_QUEUE_BYTES,
                                  .target = to->base + target,

@@ -182,8 +182,8 @@ static bool fill_pages(const struct cpu_topology *topology,
         return false;
     int failure = atomic_load(&fill.failure);
     if (failure != 0)
-        return probe_why_set(why, "cannot fill %zu bytes of memory: %s", memory->bytes,
-                             strerror(failure));
+        return probe_why_set(why, "cannot fill %s of memory: %s",
+                             probe_size((int64_t)memory->bytes).text, strerror(failure));
     size_t filled = atomic_load(&fill.next), end = atomic_load(&fill.end);
     if (end < filled) {
         /* Others may have filled blocks behind it. */
@@ -297,7 +297,8 @@ bool cpu_memory_new(const struct cpu_topology *topology, const struct cpu_memory
             return probe_why_set(why, "filling huge pages does not end");
         memory.base = map_aligned(memory.bytes, &memory.mapped, &memory.start);
         if (memory.base == NULL)
-            return probe_why_set(why, "cannot map %zu bytes: %s", memory.bytes, strerror(errno));
+            return probe_why_set(why, "cannot map %s: %s", probe_size((int64_t)memory.bytes).text,
+                                 strerror(errno));
         madvise(memory.base, memory.bytes, MADV_HUGEPAGE);
         if (!bind_pages(topology, request->numa, &memory, why) ||
             !fill_pages(topology, request, false, &memory, ret_overrun, why))

@@ -199,7 +199,8 @@ static bool lay(struct gpu_run *run, const struct gpu_cell *cell, const struct g
 {
     struct gpu_memory own;
     if (bytes == 0 || bytes / GPU_CHASE_LINE * GPU_CHASE_STRIDE > memory->bytes)
-        return probe_why_set(why, "a buffer of %zu bytes is too small", memory->bytes);
+        return probe_why_set(why, "a buffer of %s is too small",
+                             probe_size((int64_t)memory->bytes).text);
     if (!gpu_buffers_device(run->buffers, cell->from, 1, &own, why))
         return false;
     *ret_chase = (struct chase){.run = run,

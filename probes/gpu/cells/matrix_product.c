@@ -85,7 +85,8 @@ static bool lay(struct gpu_run *run, const struct gpu_cell *cell, struct gpu_pro
     }
     uint64_t n = gpu_cells_product_side(least);
     if (n == 0)
-        return probe_why_set(why, "a buffer of %zu bytes is too small for two matrices", least);
+        return probe_why_set(why, "a buffer of %s is too small for two matrices",
+                             probe_size((int64_t)least).text);
     *ret_args = (struct gpu_product_args){.a = (cell->variant & A_THERE ? there : own)[0].address,
                                           .b = (cell->variant & B_THERE ? there : own)[0].address +
                                                n * n * EACH,

@@ -110,8 +110,8 @@ static bool make_device(struct gpu_buffers *buffers, int device, struct buffer *
         return false;
     buffer->bytes = at_most(buffers->device_bytes, space / 4);
     if (buffer->bytes < LEAST_BYTES)
-        return probe_why_set(&buffer->err.why, "%s: only %zu bytes are free",
-                             buffers->node->device[device].name, space);
+        return probe_why_set(&buffer->err.why, "%s: only %s free",
+                             buffers->node->device[device].name, probe_size((int64_t)space).text);
     if (!gpu_node_check(buffers->node, device, api->alloc(api, buffer->bytes, &buffer->address),
                         "allocate", &buffer->err))
         return false;

@@ -60,8 +60,8 @@ static bool touch_all(const struct gpu_pages *pages, struct probe_why *why)
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     int failure = atomic_load(&touch.failure);
-    return failure == 0 || probe_why_set(why, "cannot fill %zu bytes of memory: %s", pages->bytes,
-                                         strerror(failure));
+    return failure == 0 || probe_why_set(why, "cannot fill %s of memory: %s",
+                                         probe_size((int64_t)pages->bytes).text, strerror(failure));
 }
 
 /* mbind takes a bit mask and the number of its bits plus one. */
@@ -102,7 +102,8 @@ bool gpu_pages_new(int numa, bool only, size_t bytes, struct gpu_pages *ret_page
     pages.start = mmap(NULL, pages.mapped, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages.start == MAP_FAILED)
-        return probe_why_set(why, "cannot map %zu bytes: %s", pages.mapped, strerror(errno));
+        return probe_why_set(why, "cannot map %s: %s", probe_size((int64_t)pages.mapped).text,
+                             strerror(errno));
     pages.base = (char *)(((uintptr_t)pages.start + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
     madvise(pages.base, pages.bytes, MADV_HUGEPAGE);
     bool ok = true, bound = bind_to(&pages, numa) == 0;

@@ -24,8 +24,8 @@ static bool take_part(struct gpu_memory *memory, int index, int count, struct pr
 {
     size_t part = memory->bytes / (size_t)count / GRAIN * GRAIN;
     if (part == 0)
-        return probe_why_set(why, "a buffer of %zu bytes is too small for %d devices at once",
-                             memory->bytes, count);
+        return probe_why_set(why, "a buffer of %s is too small for %d devices at once",
+                             probe_size((int64_t)memory->bytes).text, count);
     memory->address += part * (size_t)index;
     memory->bytes = part;
     return true;

@@ -8,6 +8,21 @@
 
 #include "common/random.h"
 #include "common/stats.h"
+#include "common/why.h"
+
+static void sizes_in_a_reason_are_read_at_once(void **state)
+{
+    (void)state;
+    struct probe_why why;
+    assert_string_equal(probe_size(0).text, "0 bytes");
+    assert_string_equal(probe_size(1023).text, "1023 bytes");
+    assert_string_equal(probe_size(536870912).text, "512 MiB");
+    assert_string_equal(probe_size(314572800).text, "300 MiB");
+    assert_string_equal(probe_size(INT64_C(1610612736)).text, "1.5 GiB");
+    assert_string_equal(probe_size(INT64_C(5) << 50).text, "5120 TiB");
+    assert_false(probe_why_set(&why, "%s, not %s", probe_size(2048).text, probe_size(4096).text));
+    assert_string_equal(why.text, "2 KiB, not 4 KiB");
+}
 
 /* The figures of Hoefler and Belli, and of any table of order-statistic intervals of the median. */
 static void known_ranks(void **state)
@@ -118,8 +133,13 @@ static void simulated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_ranks), cmocka_unit_test(too_few),  cmocka_unit_test(coverage),
-        cmocka_unit_test(quantiles),   cmocka_unit_test(stopping), cmocka_unit_test(simulated),
+        cmocka_unit_test(sizes_in_a_reason_are_read_at_once),
+        cmocka_unit_test(known_ranks),
+        cmocka_unit_test(too_few),
+        cmocka_unit_test(coverage),
+        cmocka_unit_test(quantiles),
+        cmocka_unit_test(stopping),
+        cmocka_unit_test(simulated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
