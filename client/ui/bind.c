@@ -186,7 +186,8 @@ static const json_t *find_decisive(const json_t *reply)
     return json_array_get(json_object_get(reply, "reasons"), 0);
 }
 
-static void write_predictions(struct ui *ui, const json_t *reply)
+/* The time, or why there is none: the first line. */
+static void write_answer(struct ui *ui, const json_t *reply)
 {
     const json_t *predicted = json_object_get(reply, "predicted"),
                  *baseline = json_object_get(reply, "baseline"), *decisive = find_decisive(reply);
@@ -196,14 +197,19 @@ static void write_predictions(struct ui *ui, const json_t *reply)
         write_bottleneck(ui, predicted);
         write_comparison(ui, predicted, baseline);
         ui_put(ui, ".\n");
-        write_reason(ui, reply);
-    } else if (decisive != NULL && !ui->why) {
+    } else if (decisive != NULL) {
         ui_text(ui, ui_reason_text(decisive));
-        ui_put(ui, "\n%s",
-               ui_reason_is(decisive, "no-traffic")
-                   ? "for a time add --pattern, --flow or --host-bytes\n"
-                   : "");
+        ui_put(ui, "\n");
     }
+}
+
+/* Behind the tasks: the number that decided, and how good the answer is. */
+static void write_quality(struct ui *ui, const json_t *reply)
+{
+    if (time_of(json_object_get(reply, "predicted")) > 0)
+        write_reason(ui, reply);
+    else if (!ui->why && ui_reason_is(find_decisive(reply), "no-traffic"))
+        ui_put(ui, "for a time add --pattern, --flow or --host-bytes\n");
     write_proof(ui, reply);
 }
 
@@ -234,13 +240,16 @@ static void write_alternatives(struct ui *ui, const json_t *reply)
     }
 }
 
-/* Wraps each line at the ui's width, behind the text before it. */
-static void put_lines(struct ui *ui, const char *before,
+/* Prints the heading, and each line wrapped at the ui's width behind the text before it; nothing,
+ * and false, when nothing is written. */
+static bool put_lines(struct ui *ui, const char *heading, const char *before,
                       void (*write)(struct ui *ui, const json_t *reply), const json_t *reply)
 {
     struct ui lines = {.utf8 = ui->utf8, .width = ui->width, .why = ui->why};
     write(&lines, reply);
+    bool is_any = lines.length > 0;
     char *rest = NULL;
+    ui_put(ui, "%s", is_any ? heading : "");
     for (char *line = lines.text != NULL ? strtok_r(lines.text, "\n", &rest) : NULL; line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         ui_put(ui, "%s", before);
@@ -248,18 +257,39 @@ static void put_lines(struct ui *ui, const char *before,
     }
     ui->failed = ui->failed || lines.failed;
     ui_done(&lines);
+    return is_any;
+}
+
+/* The reply without the note that is the first line; a new reference. */
+static json_t *without_answer(const json_t *reply)
+{
+    const json_t *note,
+        *notes = json_object_get(reply, "warnings"),
+        *decisive = time_of(json_object_get(reply, "predicted")) > 0 ? NULL : find_decisive(reply);
+    json_t *rest = json_copy((json_t *)(uintptr_t)reply), *others = json_array();
+    size_t i;
+    json_array_foreach(notes, i, note)
+    {
+        if (note != decisive)
+            json_array_append(others, (json_t *)(uintptr_t)note);
+    }
+    json_object_set_new(rest, "warnings", others);
+    return rest;
 }
 
 void ui_bind(struct ui *ui, const json_t *reply)
 {
+    json_t *rest = without_answer(reply);
+    ui_style(ui, UI_BOLD);
+    bool has_answer = put_lines(ui, "", "", write_answer, reply);
+    ui_style(ui, UI_PLAIN);
+    ui_put(ui, has_answer ? "\n" : "");
     put_tasks(ui, json_object_get(reply, "tasks"));
-    ui_put(ui, "\n");
-    put_lines(ui, "", write_predictions, reply);
-    if (ui->why) {
-        ui_put(ui, "\nAlternatives\n");
-        put_lines(ui, "  ", write_alternatives, reply);
-    }
-    ui_why(ui, reply, json_object_get(reply, "evidence"));
+    put_lines(ui, "\n", "", write_quality, reply);
+    if (ui->why)
+        put_lines(ui, "\nAlternatives\n", "  ", write_alternatives, reply);
+    ui_why(ui, rest, json_object_get(reply, "evidence"));
+    json_decref(rest);
 }
 
 static bool is_variable(const char *name)

@@ -131,7 +131,7 @@ def an_error_is_wrapped_on_a_terminal_alone():
     assert fits(*words, status=65).endswith(": berth bind -n 16 --tasks-per-gpu 2"), fits(*words, status=65)
     done = subprocess.run([BIN / "berth", *words], capture_output=True, text=True, env=PLAIN)
     assert done.stderr.count("\n") == 1 and len(done.stderr) > WIDTH, done.stderr
-    assert fits(*words, "--tasks-per-gpu", "2", "--pattern", "ring", "--bytes", "64M", "--host-bytes", "1G").startswith("task gpus cpus memory nics 0 gpu")
+    assert fits(*words, "--tasks-per-gpu", "2", "--pattern", "ring", "--bytes", "64M", "--host-bytes", "1G").startswith("An iteration takes ")
     fits("bind", "-n", "x", "--pattern", "ring", "--some-option-that-is-long-and-unknown-to-the-command-berth", status=64)
 
 
@@ -151,7 +151,8 @@ def alternatives_follow_the_answer():
 
 def a_request_without_traffic_is_told_how_to_name_it():
     node = ("--node", NODES / "mi250x", "bind", "-n", "4")
-    assert "locality alone decided for a time add --pattern, --flow or --host-bytes" in fits(*node), fits(*node)
+    assert re.match("locality alone decided: .*, so no time is predicted task gpus .* for a time add --pattern, --flow or --host-bytes --why shows", fits(*node)), fits(*node)
+    assert fits(*node, "--why").count("locality alone decided") == 1, "the first line is no note, too"
     assert "for a time add" not in fits(*node, "--pattern", "ring")
 
 
@@ -226,6 +227,7 @@ def a_screen_has_the_whole_answer():
             ended, lines = shown(*node, *words)
             assert ended in (0, 3) and len(lines) <= 40, (name, words, ended, len(lines))
         assert re.match(r"(gpu0|numa4), [a-z]+ memory: (at least )?[0-9]", shown(*node, "alloc", "4G", "--by", "gpu0:reads=4G")[1][0]), name
+        assert shown(*node, *ring)[1][0].startswith("An iteration takes "), name
         assert re.match(r"(copy engine|kernel): ", shown(*node, "route", "gpu0", "gpu1", "64M")[1][0]), name
         assert not {"Evidence", "Note", "Decided by"} & set(shown(*node, *ring)[1]) and {"Evidence", "Decided by"} <= set(shown(*node, *ring, "--why")[1]), name
 
