@@ -329,10 +329,19 @@ bool run_parser_line(struct run_parser *parser, const char *line, size_t length)
 void run_parser_note(struct run_parser *parser, enum note_severity severity, const char *code,
                      const char *place, const char *text)
 {
+    struct note note = {.severity = severity};
+    snprintf(note.code, sizeof note.code, "%s", code);
+    snprintf(note.place, sizeof note.place, "%s", place);
+    snprintf(note.text, sizeof note.text, "%.255s", text);
+    run_parser_add_note(parser, &note);
+}
+
+void run_parser_add_note(struct run_parser *parser, const struct note *note)
+{
     struct run *run = &parser->run;
     size_t at = 0;
-    while (at < run->note_count &&
-           (strcmp(run->notes[at].code, code) != 0 || strcmp(run->notes[at].place, place) != 0))
+    while (at < run->note_count && (strcmp(run->notes[at].code, note->code) != 0 ||
+                                    strcmp(run->notes[at].place, note->place) != 0))
         at++;
     if (at == run->note_count) {
         struct note *notes = realloc(run->notes, (run->note_count + 1) * sizeof *notes);
@@ -341,13 +350,11 @@ void run_parser_note(struct run_parser *parser, enum note_severity severity, con
         run->notes = notes;
         run->note_count++;
     }
-    struct note *note = &run->notes[at];
-    *note = (struct note){.severity = severity, .since_s = parser->now_s};
-    snprintf(note->probe, sizeof note->probe, "%s", run->probe);
-    snprintf(note->code, sizeof note->code, "%s", code);
-    snprintf(note->place, sizeof note->place, "%s", place);
-    snprintf(note->text, sizeof note->text, "%.255s", text);
-    text_clean(note->text);
+    struct note *added = &run->notes[at];
+    *added = *note;
+    added->since_s = parser->now_s;
+    snprintf(added->probe, sizeof added->probe, "%s", run->probe);
+    text_clean(added->text);
 }
 
 /* Notes an early end. Its missing cells are unknown, so the caller gets the reason instead. */
@@ -360,27 +367,10 @@ static void note_failure(struct run_parser *parser, const char *code, const char
     run_parser_list_skip(parser->skipped, NULL, "", text);
 }
 
-/* Writes the end of a note on a cell. */
-static void write_cell(const struct graph *graph, enum metric metric, place_id from, place_id to,
-                       char *text, size_t size)
-{
-    snprintf(text, size, ", while it measured %.40s from %.19s to %.19s", metric_info(metric)->name,
-             graph->places[from].name, graph->places[to].name);
-}
-
-bool run_parser_note_is_of(const struct note *note, const struct graph *graph,
-                           const struct value *value)
-{
-    char cell[112];
-    write_cell(graph, value->metric, value->from, value->to, cell, sizeof cell);
-    size_t length = strlen(cell), whole = strlen(note->text);
-    return whole >= length && strcmp(note->text + whole - length, cell) == 0;
-}
-
 static void note_ending(struct run_parser *parser, const char *ending, const char *text)
 {
     const struct run_cell *cell = &parser->cell;
-    char code[32], why[256], at[112];
+    char code[32];
     bool stopped_in_cell =
         cell->text[0] != '\0' && (strcmp(ending, "crashed") == 0 || strcmp(ending, "timeout") == 0);
     snprintf(code, sizeof code, "probe-%.20s", ending);
@@ -388,14 +378,19 @@ static void note_ending(struct run_parser *parser, const char *ending, const cha
         note_failure(parser, code, text);
         return;
     }
-    const char *from = cell->is_known ? parser->graph->places[cell->from].name : "machine0";
+    struct note note = {.severity = NOTE_WARNING, .place = "machine0"};
+    snprintf(note.code, sizeof note.code, "%s", code);
     if (cell->is_known) {
-        write_cell(parser->graph, cell->metric, cell->from, cell->to, at, sizeof at);
-        snprintf(why, sizeof why, "%.140s%s", text, at);
+        const struct place *places = parser->graph->places;
+        snprintf(note.place, sizeof note.place, "%s", places[cell->from].name);
+        snprintf(note.to, sizeof note.to, "%s", places[cell->to].name);
+        snprintf(note.metric, sizeof note.metric, "%s", metric_info(cell->metric)->name);
+        snprintf(note.text, sizeof note.text, "%.140s, while it measured %.40s from %s to %s", text,
+                 note.metric, note.place, note.to);
     } else {
-        snprintf(why, sizeof why, "%.80s, while it measured %.150s", text, cell->text);
+        snprintf(note.text, sizeof note.text, "%.80s, while it measured %.150s", text, cell->text);
     }
-    run_parser_note(parser, NOTE_WARNING, code, from, why);
+    run_parser_add_note(parser, &note);
     const char *skipped = strcmp(ending, "crashed") == 0
                               ? "the probe crashed while it measured this"
                               : "the probe hung while it measured this";

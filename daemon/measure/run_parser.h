@@ -67,14 +67,13 @@ void run_parser_done(struct run_parser *parser);
  * should be stopped. */
 bool run_parser_line(struct run_parser *parser, const char *line, size_t length);
 
-/* True for a note of a hang or a crash in the value's cell. */
-bool run_parser_note_is_of(const struct note *note, const struct graph *graph,
-                           const struct value *value);
-
 /* Adds a note about the run at that place. Cuts text to fit. Replaces a note of the same code and
  * place. */
 void run_parser_note(struct run_parser *parser, enum note_severity severity, const char *code,
                      const char *place, const char *text);
+
+/* Acts as run_parser_note, with the note's cell. Sets its probe and its time. */
+void run_parser_add_note(struct run_parser *parser, const struct note *note);
 
 /* Lists what was not measured, while there is room: metric NULL and what "" where it is no value.
  */

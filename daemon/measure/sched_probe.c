@@ -376,8 +376,7 @@ static enum berth_code begin_run(struct sched_probe *probe, struct berth_err *er
     probe->parser.run.is_partial =
         probe->request.metrics != NULL || probe->request.places != NULL || probe->out.count > 0;
     for (size_t i = 0; i < probe->kept_count; i++)
-        run_parser_note(&probe->parser, (enum note_severity)probe->kept[i].severity,
-                        probe->kept[i].code, probe->kept[i].place, probe->kept[i].text);
+        run_parser_add_note(&probe->parser, &probe->kept[i]);
     sched_left_out_report(&probe->out, probe->graph, &probe->claims, &probe->parser,
                           probe->attempts == 0 ? probe->skipped : NULL);
     return BERTH_OK;

@@ -10,7 +10,6 @@
 #include "cost/derive.h"
 #include "discover/discover.h"
 #include "measure/counter_update.h"
-#include "measure/run_parser.h"
 #include "measure/sched_left_out.h"
 #include "store/store.h"
 
@@ -52,15 +51,17 @@ static bool has_note(const struct run *run, const struct note *note)
     return false;
 }
 
-/* True when the run measured what the note is about: its cell, or else its place. */
+/* True when the run measured the note's cell, or else its place. */
 static bool has_checked(const struct run *run, const struct graph *graph, const struct note *note)
 {
-    bool is_of_cell = strstr(note->text, ", while it measured ") != NULL, found = false;
-    place_id place = graph_find(graph, note->place);
+    place_id place = graph_find(graph, note->place), to = graph_find(graph, note->to);
+    bool found = false;
     for (size_t i = 0; run->values != NULL && i < run->values->count && !found; i++) {
         const struct value *v = &run->values->item[i];
-        found = !isnan(v->value) && (is_of_cell ? run_parser_note_is_of(note, graph, v)
-                                                : v->from == place || v->to == place);
+        bool is_cell = v->from == place && v->to == to &&
+                       strcmp(metric_info(v->metric)->name, note->metric) == 0;
+        bool is_place = note->metric[0] == '\0' && (v->from == place || v->to == place);
+        found = !isnan(v->value) && (is_cell || is_place);
     }
     return found;
 }
@@ -74,8 +75,7 @@ static bool outlasts(const struct run *run, const struct graph *graph, const str
     if (note->severity == NOTE_INFO)
         return run->is_background && (strcmp(note->code, SCHED_LEFT_OUT_IN_USE) == 0 ||
                                       strcmp(note->code, SCHED_LEFT_OUT_PROFILED) == 0);
-    return (run->is_background || strstr(note->text, ", while it measured ") != NULL) &&
-           !has_checked(run, graph, note);
+    return (run->is_background || note->metric[0] != '\0') && !has_checked(run, graph, note);
 }
 
 /* Copies notes that a partial run could not check into that run, so that they are stored with

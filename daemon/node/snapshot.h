@@ -29,6 +29,8 @@ struct note {
     char place[20]; /* "machine0" when none fits better */
     char text[256];
     int64_t since_s; /* 0 unknown */
+    /* cell in which a probe crashed or hung, from place; "" no cell */
+    char metric[40], to[20];
 };
 
 #define FINDING_SUBJECT_SIZE 384

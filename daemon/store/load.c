@@ -78,17 +78,19 @@ static enum berth_code add_note(sqlite3_stmt *row, void *arg, struct berth_err *
     store_core_copy(row, 2, item->place, sizeof item->place);
     store_core_copy(row, 3, item->text, sizeof item->text);
     store_core_copy(row, 5, item->probe, sizeof item->probe);
+    store_core_copy(row, 6, item->metric, sizeof item->metric);
+    store_core_copy(row, 7, item->to, sizeof item->to);
     return BERTH_OK;
 }
 
 static enum berth_code load_notes(struct store *store, struct notes *notes, struct berth_err *err)
 {
     sqlite3_stmt *row = NULL;
-    enum berth_code code =
-        store_core_prepare(store,
-                           "SELECT code, severity, place, text, since_s, name FROM note JOIN probe "
-                           "USING (run) WHERE node = ?1 ORDER BY id",
-                           &row, err);
+    enum berth_code code = store_core_prepare(
+        store,
+        "SELECT code, severity, place, text, since_s, name, metric, to_place FROM "
+        "note JOIN probe USING (run) WHERE node = ?1 ORDER BY id",
+        &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
         code = store_core_each(store, row, "reading notes", add_note, notes, err);

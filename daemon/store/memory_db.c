@@ -60,9 +60,10 @@ static const struct pump measured[] = {
      " FROM skip k JOIN series s ON s.id = k.series" OF_NODE "s.node JOIN text t ON t.id = k.why",
      "INSERT INTO skip (series, run, why) VALUES (" SERIES
      ", ?6, (SELECT id FROM text WHERE text = ?7))"},
-    {"SELECT run + ?1, code, severity, place, text, since_s FROM note ORDER BY id",
-     "INSERT INTO note (run, code, severity, place, text, since_s) VALUES (?1, ?2, ?3, ?4, ?5, "
-     "?6)"},
+    {"SELECT run + ?1, code, severity, place, text, since_s, metric, to_place FROM note ORDER BY "
+     "id",
+     "INSERT INTO note (run, code, severity, place, text, since_s, metric, to_place) VALUES (?1, "
+     "?2, ?3, ?4, ?5, ?6, ?7, ?8)"},
     {"SELECT n.fingerprint, f.metric, f.flows, f.measured_s FROM flow_set f" OF_NODE "f.node",
      "INSERT INTO flow_set (node, metric, flows, measured_s) VALUES (" NODE ", ?2, ?3, ?4)"
      " ON CONFLICT DO UPDATE SET measured_s = max(measured_s, excluded.measured_s)"},

@@ -41,8 +41,8 @@ static const char *const sql[STATEMENTS] = {
     [INSERT_VALUE] = "INSERT INTO fresh_value (series, run, value, low, high, n) VALUES (?1, "
                      "?2, ?3, ?4, ?5, ?6)",
     [INSERT_SKIP] = "INSERT INTO skip (series, run, why) VALUES (?1, ?2, ?3)",
-    [INSERT_NOTE] = "INSERT INTO note (run, code, severity, place, text, since_s) VALUES (?1, "
-                    "?2, ?3, ?4, ?5, ?6)",
+    [INSERT_NOTE] = "INSERT INTO note (run, code, severity, place, text, since_s, metric, "
+                    "to_place) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 };
 
 struct writer {
@@ -195,6 +195,8 @@ static enum berth_code write_note(struct store *store, struct writer *writer,
     store_core_bind_text(writer->statement[INSERT_NOTE], 4, note->place);
     store_core_bind_text(writer->statement[INSERT_NOTE], 5, note->text);
     sqlite3_bind_int64(writer->statement[INSERT_NOTE], 6, note->since_s);
+    store_core_bind_text(writer->statement[INSERT_NOTE], 7, note->metric);
+    store_core_bind_text(writer->statement[INSERT_NOTE], 8, note->to);
     return store_core_step(store, writer->statement[INSERT_NOTE], "writing a note", NULL, err);
 }
 

@@ -9,15 +9,18 @@ static struct history_env env; /* the default limits, set by main */
 
 static const struct note earlier[] = {
     {"cpu", "probe-timeout", NOTE_WARNING, "core1",
-     "hung, while it measured cpu_pingpong from core1 to core2", 1790000000},
+     "hung, while it measured cpu_pingpong from core1 to core2", 1790000000, "cpu_pingpong",
+     "core2"},
     {"cpu", "probe-crashed", NOTE_WARNING, "core0",
-     "died, while it measured cpu_pingpong from core0 to core1", 1790000000},
-    {"cpu", "probe-failed", NOTE_WARNING, "machine0", "ended without an end record", 1790000000},
-    {"cpu", "probe-garbage", NOTE_WARNING, "core2", "printed a line", 1790000000},
-    {"cpu", "gpu-profiled", NOTE_INFO, "core1", "a claim profiles it", 1790000000},
-    {"cpu", "standin", NOTE_INFO, "machine0", "no record", 1790000000},
-    {"cpu", "data-wrong", NOTE_CRITICAL, "core0", "arrives wrong", 1790000000},
-    {"gpu", "probe-failed", NOTE_WARNING, "machine0", "of another probe", 1790000000},
+     "died, while it measured cpu_pingpong from core0 to core1", 1790000000, "cpu_pingpong",
+     "core1"},
+    {"cpu", "probe-failed", NOTE_WARNING, "machine0", "ended without an end record", 1790000000, "",
+     ""},
+    {"cpu", "probe-garbage", NOTE_WARNING, "core2", "printed a line", 1790000000, "", ""},
+    {"cpu", "gpu-profiled", NOTE_INFO, "core1", "a claim profiles it", 1790000000, "", ""},
+    {"cpu", "standin", NOTE_INFO, "machine0", "no record", 1790000000, "", ""},
+    {"cpu", "data-wrong", NOTE_CRITICAL, "core0", "arrives wrong", 1790000000, "", ""},
+    {"gpu", "probe-failed", NOTE_WARNING, "machine0", "of another probe", 1790000000, "", ""},
 };
 
 static const struct snapshot *after(struct world *world, struct store *store,
@@ -69,9 +72,14 @@ static void a_run_in_the_background_ends_only_notes_of_its_cells(void **state)
     assert_int_equal(notes_of(next, "probe-garbage", "core2"), 0); /* of a run at its place */
     assert_int_equal(notes_of(next, "gpu-profiled", "core1"), 1);
     assert_int_equal(notes_of(next, "data-wrong", "core0"), 1);
-    /* they are stored with the run */
+    /* they are stored with the run, each with its cell */
     struct loaded all = loaded(store, world->graph);
     assert_int_equal(all.note_count, 4);
+    size_t cells = 0;
+    for (size_t i = 0; i < all.note_count; i++)
+        cells += strcmp(all.notes[i].metric, "cpu_pingpong") == 0 &&
+                 strcmp(all.notes[i].to, "core2") == 0;
+    assert_int_equal(cells, 1);
     free(all.notes);
     values_free(all.values);
     snapshot_unref(next);
