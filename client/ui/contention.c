@@ -245,11 +245,27 @@ static void put_metrics(struct ui *ui, const json_t *runs, const json_t *shared)
             reproduced += json_is_true(said);
             judged += json_is_boolean(said);
         }
-        ui_line(ui, 2,
-                "%s: %zu run%s of up to %zu transfers, %zu of %zu explained by shared limits", its,
-                count, count == 1 ? "" : "s", most, reproduced, judged);
+        ui_line(ui, 2, "%s: %zu run%s of up to %zu transfers, %zu of %zu explained", its, count,
+                count == 1 ? "" : "s", most, reproduced, judged);
         put_shared(ui, shared, its);
     }
+}
+
+/* The first line: of how many runs the rates follow from limits that transfers share. */
+static void put_answer(struct ui *ui, const json_t *runs)
+{
+    const json_t *run;
+    size_t reproduced = 0, judged = 0, i;
+    json_array_foreach(runs, i, run)
+    {
+        const json_t *is_so = json_object_get(run, "reproduced");
+        reproduced += json_is_true(is_so);
+        judged += json_is_boolean(is_so);
+    }
+    ui_style(ui, UI_BOLD);
+    ui_line(ui, 2, "%zu of %zu runs of concurrent transfers are explained by shared limits",
+            reproduced, judged);
+    ui_style(ui, UI_PLAIN);
 }
 
 static void put_runs(struct ui *ui, const json_t *runs)
@@ -289,6 +305,7 @@ void ui_contention(struct ui *ui, const json_t *reply)
         ui_put(ui, "nothing was measured at the same time as something else\n");
         return;
     }
+    put_answer(ui, runs);
     put_metrics(ui, runs, json_object_get(reply, "shared"));
     if (ui->why)
         put_runs(ui, runs);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ui/answer.h"
+#include "ui/ends.h"
 #include "ui/matrix.h"
 #include "ui/node.h"
 
@@ -111,12 +112,13 @@ static size_t count_cores(const json_t *cells, const json_t *groups, size_t most
     return count;
 }
 
-/* Names the groups, and the spread of the pairs that the medians hide. */
-static json_t *describe(const struct ui *ui, const json_t *sums, const char *unit, bool is_by_block)
+/* The spread of the pairs that the medians hide; a new text. */
+static json_t *spread_of(const struct ui *ui, const json_t *sums, const char *unit)
 {
-    char low[UI_NUMBER], middle[UI_NUMBER], high[UI_NUMBER];
+    struct ui line = {.utf8 = ui->utf8};
+    char middle[UI_NUMBER];
     double least = NAN, most = NAN;
-    json_t *all = json_array(), *sum, *value, *text;
+    json_t *all = json_array(), *sum, *value;
     const char *key;
     size_t i;
     json_object_foreach((json_t *)(uintptr_t)sums, key, sum)
@@ -128,13 +130,12 @@ static json_t *describe(const struct ui *ui, const json_t *sums, const char *uni
             most = fmax(most, json_number_value(value));
         }
     }
-    text = json_sprintf("each cell is the median of the measured pairs of two %s; the %zu "
-                        "pairs have %s at least, %s in the median, %s at most; --all shows every "
-                        "core",
-                        is_by_block ? "blocks of cores" : "L3s", json_array_size(all),
-                        ui_value(ui, low, least, unit), ui_value(ui, middle, median(all), unit),
-                        ui_value(ui, high, most, unit));
+    ui_put(&line, "%zu pairs from ", json_array_size(all));
+    ui_ends_range(&line, least, most, unit);
+    ui_put(&line, ", median %s", ui_value(ui, middle, median(all), unit));
+    json_t *text = json_string(line.text);
     json_decref(all);
+    ui_done(&line);
     return text;
 }
 
@@ -165,8 +166,11 @@ json_t *ui_fold_cores(const struct ui *ui, const json_t *matrix, const json_t *r
         }
         folded = json_copy((json_t *)(uintptr_t)matrix);
         json_object_set(folded, "cells", all);
+        json_object_set_new(folded, "answer", spread_of(ui, sums, ui_member(matrix, "unit")));
         json_object_set_new(folded, "note",
-                            describe(ui, sums, ui_member(matrix, "unit"), is_by_block));
+                            json_sprintf("each cell is the median of the measured pairs of two %s; "
+                                         "--all shows every core",
+                                         is_by_block ? "blocks of cores" : "L3s"));
     }
     json_decref(all);
     json_decref(sums);

@@ -7,6 +7,7 @@
 
 #include "ui/answer.h"
 #include "ui/cells.h"
+#include "ui/ends.h"
 #include "ui/sizes.h"
 
 #define GROUPS_MOST  6
@@ -390,6 +391,73 @@ static void put_all(struct view *view, const struct ui_cells *cells)
     ui_cells_free(turned);
 }
 
+/* ---- the answer ---- */
+
+/* The combination of axes that is meant: the only one, else that of the options and the defaults;
+ * NULL where no one is. */
+static const struct ui_group *find_meant(const struct ui_cells *cells,
+                                         const struct ui_choice *choice)
+{
+    for (size_t g = 0; g < cells->count; g++)
+        if (cells->count == 1 || ui_chosen(&cells->group[g], choice))
+            return &cells->group[g];
+    return NULL;
+}
+
+/* Prints the best and the worst of the cells that are meant; false where there are none. */
+static bool put_ends(const struct view *view, struct ui *ui, const struct ui_group *group,
+                     const char *unit)
+{
+    struct ui_ends ends = {.count = 0};
+    for (size_t i = 0; group != NULL && i < group->rows * group->columns; i++) {
+        const struct ui_one_cell *cell = &group->cell[i];
+        if (cell->from != NULL && cell->why_not == NULL)
+            ui_ends_add(&ends, &(struct ui_end){cell->from, cell->to,
+                                                view->all_from == NULL ? cell->source : NULL,
+                                                cell->value});
+    }
+    if (ends.count > 0)
+        ui_ends_put(ui, &ends, unit, view->options->better);
+    return ends.count > 0;
+}
+
+static size_t count_values(const struct ui_cells *cells)
+{
+    size_t count = 0;
+    for (size_t g = 0; g < cells->count; g++)
+        for (size_t i = 0; i < cells->group[g].rows * cells->group[g].columns; i++)
+            count += cells->group[g].cell[i].from != NULL && !isnan(cells->group[g].cell[i].value);
+    return count;
+}
+
+/* The first line: the metric, and the numbers that are asked for. is_drawn: nothing but the
+ * combination that is meant comes below. */
+static void put_answer(struct view *view, const json_t *reply, const struct ui_cells *cells,
+                       bool is_drawn)
+{
+    struct ui *ui = view->ui;
+    const char *folded = ui_member(reply, "answer"), *unit = ui_member(reply, "unit");
+    const struct ui_group *meant = find_meant(cells, &view->options->choice);
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width}, ends = {.utf8 = ui->utf8};
+    size_t values = count_values(cells);
+    ui_text(&line, ui_member(reply, "metric"));
+    ui_put(&line, ": ");
+    if (*folded != '\0')
+        ui_text(&line, folded);
+    else if (values == 0)
+        ui_put(&line, "no value is known%s", cells->count == 0 ? "" : "; below stands why");
+    else if (put_ends(view, &ends, meant, unit))
+        ui_put(&line, "%s%s", is_drawn ? "" : "at its default axes ", ends.text);
+    else
+        ui_put(&line, "%zu value%s", values, values == 1 ? "" : "s");
+    ui_style(ui, UI_BOLD);
+    ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
+    ui_style(ui, UI_PLAIN);
+    ui->failed = ui->failed || line.failed || ends.failed;
+    ui_done(&line);
+    ui_done(&ends);
+}
+
 /* Cells of the reply. With many sizes and none named, only those of the metric's own size, which
  * ret_own then holds. NULL when out of memory. */
 static struct ui_cells *take_cells(const json_t *reply, const struct ui_matrix_options *options,
@@ -417,8 +485,7 @@ static struct ui_cells *take_cells(const json_t *reply, const struct ui_matrix_o
 
 void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_options *options)
 {
-    const char *unit = json_string_value(json_object_get(reply, "unit")),
-               *metric = json_string_value(json_object_get(reply, "metric"));
+    const char *unit = json_string_value(json_object_get(reply, "unit"));
     const char *origin =
         json_string_value(json_object_get(json_object_get(reply, "basis"), "origin"));
     struct ui_sizes others = {.count = 0};
@@ -434,11 +501,10 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     choose_unit(&view, cells, unit == NULL ? "" : unit);
     view.all_from = common_source(cells);
     bool is_elsewhere = origin != NULL && strcmp(origin, "live") != 0;
-    ui_style(ui, UI_BOLD);
-    ui_text(ui, metric);
-    ui_style(ui, UI_PLAIN);
-    ui_put(ui, "  ");
-    ui_line(ui, ui_columns(metric == NULL ? "" : metric) + 2, "%s%s%s%s%s%s%s%s", view.unit,
+    bool is_chosen = !options->all && !options->all_sizes && cells->count > 1 &&
+                     ui_chosen_helps(cells, &options->choice);
+    put_answer(&view, reply, cells, is_chosen || cells->count == 1);
+    ui_line(ui, 2, "%s%s%s%s%s%s%s%s", view.unit,
             options->better > 0   ? ", higher is better"
             : options->better < 0 ? ", lower is better"
                                   : "",
@@ -447,13 +513,10 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
             is_elsewhere ? origin : "", is_elsewhere ? ")" : "");
     if (cells->count == 0)
         ui_line(ui, 2,
-                options->picked
-                    ? "  nothing that was asked for is measured or known: without --where, "
-                      "--size, --from and --to the table shows what is (berth probe measures, "
-                      "with --full the most)"
-                    : "  nothing measured and nothing known (berth probe measures)");
-    else if (!options->all && !options->all_sizes && cells->count > 1 &&
-             ui_chosen_helps(cells, &options->choice))
+                options->picked ? "without --where, --size, --from and --to the table shows what "
+                                  "is known; berth probe measures, with --full the most"
+                                : "berth probe measures");
+    else if (is_chosen)
         put_chosen(&view, cells);
     else if (is_one_size && cells->count <= SIZES_MOST && ui_sizes_matrix(cells))
         put_groups(&view, cells, SIZES_MOST);
@@ -471,12 +534,25 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     json_decref(own);
 }
 
-/* A metric's row; a metric without values only with all. Returns 1 where it has none, else 0. */
-static size_t put_metric(struct ui_table *table, const json_t *metric, bool all)
+/* How many metrics have values, and what shows them. */
+static void put_known(struct ui *ui, const json_t *metrics, bool all)
+{
+    const json_t *metric;
+    size_t known = 0, i;
+    json_array_foreach(metrics, i, metric) known +=
+        json_integer_value(json_object_get(metric, "cells")) > 0;
+    ui_style(ui, UI_BOLD);
+    ui_line(ui, 2, "%zu of %zu metrics have values; berth matrix METRIC prints one%s", known,
+            json_array_size(metrics), all || known == i ? "" : ", --all lists all");
+    ui_style(ui, UI_PLAIN);
+}
+
+/* A metric's row; a metric without values only with all. */
+static void put_metric(struct ui_table *table, const json_t *metric, bool all)
 {
     int64_t cells = json_integer_value(json_object_get(metric, "cells"));
     if (cells == 0 && !all)
-        return 1;
+        return;
     ui_cell(table, "%s", ui_member(metric, "name"));
     if (all) {
         ui_cell(table, "%s", ui_member(metric, "unit"));
@@ -486,7 +562,6 @@ static size_t put_metric(struct ui_table *table, const json_t *metric, bool all)
     ui_cell(table, "%lld", (long long)json_integer_value(json_object_get(metric, "measured")));
     const char *about = ui_member(metric, "about"); /* its first clause fits the list */
     ui_cell(table, "%.*s", (int)(all ? strlen(about) : strcspn(about, ":;,")), about);
-    return cells == 0;
 }
 
 void ui_metrics(struct ui *ui, const json_t *reply, bool all)
@@ -494,7 +569,8 @@ void ui_metrics(struct ui *ui, const json_t *reply, bool all)
     const char *const header[] = {"metric", "unit", "better", "cells", "measured", "about"};
     const json_t *metric;
     struct ui_table table;
-    size_t without = 0, i;
+    size_t i;
+    put_known(ui, json_object_get(reply, "metrics"), all);
     ui_table_begin(&table, ui, all ? "lllrrl" : "lrrl");
     for (i = 0; i < sizeof header / sizeof header[0]; i++)
         if (all || i == 0 || i > 2)
@@ -503,9 +579,7 @@ void ui_metrics(struct ui *ui, const json_t *reply, bool all)
         json_array_foreach(json_object_get(reply, "metrics"), i, metric)
         {
             if ((strncmp(ui_member(metric, "name"), "gpu_gpu_", 8) == 0) == (of_gpus == 1))
-                without += put_metric(&table, metric, all);
+                put_metric(&table, metric, all);
         }
     ui_table_end(&table, 0, true);
-    if (!all && without > 0)
-        ui_put(ui, "%zu more metrics have no values here; --all shows them, too\n", without);
 }

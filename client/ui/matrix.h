@@ -22,9 +22,9 @@ struct ui_matrix_options {
 void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_options *options);
 
 /* ui/fold.c: a copy of a matrix with more than `most` cores in which L3s, or blocks of cores where
- * all have one L3, stand for their cores: a cell is the median of its pairs, without interval, and
- * the member "note" says so with the spread of the pairs. node: reply of GetNode. NULL: there are
- * not so many, or out of memory. */
+ * all have one L3, stand for their cores: a cell is the median of its pairs, without interval. The
+ * member "answer" has the spread of the pairs, "note" what a cell is. node: reply of GetNode. NULL:
+ * there are not so many, or out of memory. */
 json_t *ui_fold_cores(const struct ui *ui, const json_t *matrix, const json_t *node, size_t most);
 
 /* Lists the metrics that have values, a line each; with all every one, with its whole meaning. */

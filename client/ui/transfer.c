@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ui/answer.h"
+#include "ui/ends.h"
 
 #define LINE_SIZE 256
 
@@ -63,6 +64,38 @@ static void put_pieces(const struct ui *ui, struct ui_table *table, const json_t
     ui_cell(table, "%s", line);
 }
 
+/* The first line: the highest rates of the transfers, and the size that reaches most of them. */
+static void put_answer(struct ui *ui, const char *metric, const json_t *curves)
+{
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    struct ui_ends ends = {.count = 0};
+    const json_t *curve;
+    double b80 = 0;
+    size_t i;
+    json_array_foreach(curves, i, curve)
+    {
+        double bytes = ui_member_number(curve, "b80_bytes");
+        ui_ends_add(&ends, &(struct ui_end){ui_member(curve, "from"), ui_member(curve, "to"), NULL,
+                                            ui_member_number(curve, "wmax_bytes_per_s")});
+        b80 = bytes > b80 && bytes < 9e18 ? bytes : b80;
+    }
+    ui_text(&line, metric);
+    ui_put(&line, ": ");
+    if (ends.count > 0) {
+        char number[UI_NUMBER];
+        ui_ends_put(&line, &ends, "bytes_per_s", 1);
+        ui_put(&line, "; 80 %% of it from %s on", ui_bytes(number, (int64_t)b80));
+    } else {
+        ui_put(&line, "%zu curves without a highest rate", json_array_size(curves));
+    }
+    ui_style(ui, UI_BOLD);
+    ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
+    ui_style(ui, UI_PLAIN);
+    ui_put(ui, "\n");
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
+}
+
 void ui_curves(struct ui *ui, const json_t *reply)
 {
     static const char *const heading[] = {"from",     "to",   "axes", "measured", "t0 call",
@@ -75,6 +108,7 @@ void ui_curves(struct ui *ui, const json_t *reply)
                 ui_member(reply, "metric"));
         return;
     }
+    put_answer(ui, ui_member(reply, "metric"), curves);
     ui_table_begin(&table, ui, "lllrrrrrrl");
     put_heading(&table, heading, sizeof heading / sizeof *heading);
     json_array_foreach(curves, i, curve)

@@ -44,7 +44,8 @@ static void rows_columns_sources_and_reasons(void **state)
             "null") "," CELL("gpu2", "gpu2", "", "null", "null", "null", "measured", "\"one gpu\""),
         (struct ui_matrix_options){.better = 1}, false);
     assert_string_equal(
-        ui.text, "m  GB/s, higher is better\n"
+        ui.text, "m: best gpu2 to gpu10 50 GB/s (nominal), worst gpu10 to gpu2 25 GB/s\n"
+                 "GB/s, higher is better\n"
                  "\n"
                  "  from       gpu2  gpu10\n"
                  "  gpu2         -a    50n\n"
@@ -89,12 +90,14 @@ static void intervals_and_units(void **state)
                         CELL("core0", "core1", "\"operation\":\"cas\"", "250000", "240000",
                              "260000.5", "measured", "null"),
                         (struct ui_matrix_options){.intervals = true, .better = -1}, false);
-    assert_non_null(strstr(ui.text, "m  us, lower is better\n\n  operation=cas\n"));
+    assert_non_null(
+        strstr(ui.text, "m: core0 to core1 250 us\nus, lower is better\n\n  operation=cas\n"));
     assert_non_null(strstr(ui.text, "core0     240..260"));
     ui_done(&ui);
     /* nothing measured yet */
     ui = draw("bytes_per_s", "", (struct ui_matrix_options){.better = 1}, false);
-    assert_non_null(strstr(ui.text, "GB/s"));
+    assert_string_equal(ui.text,
+                        "m: no value is known\nGB/s, higher is better\nberth probe measures\n");
     ui_done(&ui);
 }
 
@@ -109,7 +112,7 @@ static void many_combinations_with_few_cells_are_a_list(void **state)
                                   "null") "," CELL("a0", "b0", "", "null", "null", "null",
                                                    "measured", "\"why\""),
              (struct ui_matrix_options){0}, false);
-    assert_string_equal(ui.text, "m  ratio\n"
+    assert_string_equal(ui.text, "m: 3 values\nratio\n"
                                  "\n"
                                  "  axes      from  to  value  95 % interval  n  \n"
                                  "  defaults  a0    b0      -                 9  why\n"
@@ -137,7 +140,7 @@ static void many_combinations_with_many_cells_are_turned(void **state)
                                          used > 0 ? "," : "", p / 2, p % 2, noise ? "core" : "none",
                                          sizes[s], 10 * s + p + 100 * noise);
     struct ui ui = draw("ns", cells, (struct ui_matrix_options){.better = -1}, false);
-    assert_string_equal(ui.text, "m  ns, lower is better\n"
+    assert_string_equal(ui.text, "m: 32 values\nns, lower is better\n"
                                  "\n"
                                  "  noise=core\n"
                                  "  bytes     llc0>numa0  llc0>numa1  llc1>numa0  llc1>numa1\n"
@@ -153,6 +156,31 @@ static void many_combinations_with_many_cells_are_turned(void **state)
                                  "  1 MiB             20          21          22          23\n"
                                  "  memory            30          31          32          33\n");
     ui_done(&ui);
+}
+
+static void assert_begins(struct ui ui, const char *line)
+{
+    assert_memory_equal(ui.text, line, strlen(line));
+    ui_done(&ui);
+}
+
+/* Values within 5 % are alike: noise would say which is best. Of reasons alone there is no value.
+ */
+static void the_first_line_is_the_answer(void **state)
+{
+    (void)state;
+    struct ui_matrix_options higher = {.better = 1}, lower = {.better = -1};
+    const char *alike =
+                   CELL("gpu0", "gpu1", "", "3.97e11", "null", "null", "measured", "null") "," CELL(
+                       "gpu1", "gpu0", "", "3.98e11", "null", "null", "measured", "null"),
+               *unlike =
+                   CELL("numa0", "numa0", "", "96", "null", "null", "measured", "null") "," CELL(
+                       "numa0", "numa1", "", "1180", "null", "null", "measured", "null"),
+               *none = CELL("gpu0", "gpu0", "", "null", "null", "null", "measured", "\"one gpu\"");
+    assert_begins(draw("bytes_per_s", alike, higher, false), "m: all 2 alike, 397 to 398 GB/s\n");
+    assert_begins(draw("ns", unlike, lower, false),
+                  "m: best numa0 96 ns, worst numa0 to numa1 1.18 us\n");
+    assert_begins(draw("ns", none, lower, false), "m: no value is known; below stands why\n");
 }
 
 /* Seven combinations that a daemon never sends. */
@@ -247,7 +275,7 @@ static void what_is_meant_is_drawn(void **state)
     struct ui ui = draw("ns", cells, (struct ui_matrix_options){.choice = {NULL, defaults}}, false);
     assert_string_equal(
         ui.text,
-        "m  ns\n\n"
+        "m: lowest gpu0 0 ns, highest gpu2 8 ns\nns\n\n"
         "  direction=write kind=large\n"
         "  from      gpu0  gpu1  gpu2\n"
         "  gpu0         0     1     2\n"
@@ -284,7 +312,7 @@ static void of_many_sizes_the_large_one_is_drawn(void **state)
     json_t *defaults = json_pack("{s:s,s:s}", "bytes", "large", "operation", "h0"),
            *where = json_pack("{s:s}", "bytes", "large");
     const char *drawn =
-        "m  ns\n\n"
+        "m: lowest gpu0 to gpu1 0 ns, highest gpu1 to gpu0 1 ns\nns\n\n"
         "  bytes=large operation=h0\n"
         "  from      gpu0  gpu1\n"
         "  gpu0               0\n"
@@ -351,6 +379,7 @@ int main(void)
         cmocka_unit_test(intervals_and_units),
         cmocka_unit_test(many_combinations_with_few_cells_are_a_list),
         cmocka_unit_test(many_combinations_with_many_cells_are_turned),
+        cmocka_unit_test(the_first_line_is_the_answer),
         cmocka_unit_test(odd_axes_are_turned),
         cmocka_unit_test(best_and_worst_have_their_colours),
         cmocka_unit_test(wide_matrices_come_in_blocks),
