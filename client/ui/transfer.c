@@ -84,7 +84,7 @@ static void put_answer(struct ui *ui, const char *metric, const json_t *curves)
     if (ends.count > 0) {
         char number[UI_NUMBER];
         ui_ends_put(&line, &ends, "bytes_per_s", 1);
-        ui_put(&line, "; 80 %% of it from %s on", ui_bytes(number, (int64_t)b80));
+        ui_put(&line, "; 80 %% from %s on", ui_bytes(number, (int64_t)b80));
     } else {
         ui_put(&line, "%zu curves without a highest rate", json_array_size(curves));
     }

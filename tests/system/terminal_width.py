@@ -231,7 +231,7 @@ def a_screen_has_the_whole_answer():
         assert re.match(r"[0-9]+ of [0-9]+ metrics have values; berth matrix METRIC prints one", shown(*node, "matrix")[1][0]), name
         assert re.match(r"memory_bandwidth: .*[0-9] [GT]B/s", shown(*node, "matrix", "memory_bandwidth")[1][0]), name
         assert re.match(r"nothing was measured|[0-9]+ of [0-9]+ runs of concurrent transfers are explained by shared limits$", shown(*node, "contention")[1][0]), name
-        assert re.match(r"no curves: |gpu_gpu_copy_engine: all 12 alike, 391 to 398 GB/s; 80 % of it from 12.0 MiB on$", shown(*node, "curves", "gpu_gpu_copy_engine")[1][0]), name
+        assert re.match(r"no curves: |gpu_gpu_copy_engine: all 12 alike, 391 to 398 GB/s; 80 % from 12.0 MiB on$", shown(*node, "curves", "gpu_gpu_copy_engine")[1][0]), name
         assert re.match(r"(copy engine|kernel): ", shown(*node, "route", "gpu0", "gpu1", "64M")[1][0]), name
         assert not {"Evidence", "Note", "Decided by"} & set(shown(*node, *ring)[1]) and {"Evidence", "Decided by"} <= set(shown(*node, *ring, "--why")[1]), name
 
