@@ -213,6 +213,7 @@ static void stop(uv_signal_t *handle, int number)
     log_line(LOG_LEVEL_INFO, "stopping (%s)", strsignal(number));
     service_manager_send(process->daemon.notify, "STOPPING=1");
     sched_cancel(process->daemon.sched);
+    claim_keep_end_waits(process->daemon.claims);
     server_close(process->daemon.server, server_closed, process);
 }
 

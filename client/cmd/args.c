@@ -126,7 +126,7 @@ static int take_option(struct cmd *cmd, int argc, char **argv, int *i)
         return unknown_option(cmd, word);
     if (option->value == NULL && value != NULL)
         return cmd_usage(cmd, "--%s takes no value", option->name);
-    if (option->value != NULL && value == NULL) {
+    if (cmd_takes_word(option) && value == NULL) {
         if (*i + 1 >= argc)
             return cmd_usage(cmd, "--%s needs a value: %s", option->name, option->value);
         value = argv[++*i];
@@ -222,6 +222,11 @@ void cmd_choices(const struct cmd_option *option, char *text, size_t size)
     text[0] = '\0';
     for (const char *const *choice = option->choices; *choice != NULL && used < size; choice++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", *choice);
+}
+
+bool cmd_takes_word(const struct cmd_option *option)
+{
+    return option->value != NULL && option->value[0] != '[';
 }
 
 const char *cmd_value(const struct cmd *cmd, const struct cmd_option *option)

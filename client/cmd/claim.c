@@ -3,11 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cmd/cmd.h"
+#include "cmd/stream.h"
 #include "ui/answer.h"
 
-enum { TTL, KEY, OWNER, PROFILING, CONFIGURATION, QUIET, OPTIONS };
+#define WAIT_MOST_S 86400 /* CLAIM_WAIT_S of schema/limits.def */
+
+enum { TTL, KEY, OWNER, PROFILING, CONFIGURATION, WAIT, QUIET, OPTIONS };
 
 static const struct cmd_option options[] = {
     [TTL] = {.letter = 't',
@@ -27,6 +30,10 @@ static const struct cmd_option options[] = {
     [CONFIGURATION] = {.name = "configuration",
                        .value = "TEXT",
                        .help = "how they are profiled: gpus of AMD are shared under the same one"},
+    [WAIT] = {.name = "wait",
+              .value = "[=TIME]",
+              .help = "wait until all their profiling is free, a day at most; first come, first "
+                      "served"},
     [QUIET] = {.letter = 'q', .name = "quiet", .help = "print the claim's number alone"},
 };
 
@@ -73,6 +80,20 @@ static int set_owner(struct cmd *cmd, json_t *request)
                                                                              : cmd_fail_memory();
 }
 
+static int set_wait(struct cmd *cmd, json_t *request)
+{
+    const char *text = cmd_value(cmd, &options[WAIT]);
+    int64_t wait_s = WAIT_MOST_S;
+    if (!cmd_has(cmd, &options[WAIT]))
+        return CMD_DONE;
+    if (!cmd_has(cmd, &options[PROFILING]))
+        return cmd_usage(cmd, "--wait is for gpus to be profiled, and comes with --profiling");
+    if (text != NULL && !parse_time(text, &wait_s))
+        return cmd_usage(cmd, "--wait takes a time such as 600, 90m or 12h, not %.40s", text);
+    return json_object_set_new(request, "wait_s", json_integer(wait_s)) == 0 ? CMD_DONE
+                                                                             : cmd_fail_memory();
+}
+
 static int make_request(struct cmd *cmd, json_t *request)
 {
     if (cmd_has(cmd, &cmd_globals[CMD_NODE]))
@@ -96,7 +117,57 @@ static int make_request(struct cmd *cmd, json_t *request)
         status = cmd_set_text(cmd, request, "key", &options[KEY]);
     if (status == CMD_DONE)
         status = cmd_set_text(cmd, request, "configuration", &options[CONFIGURATION]);
+    if (status == CMD_DONE)
+        status = set_wait(cmd, request);
     return status;
+}
+
+/* Prints the claim in the way on standard error; stops at the claim itself. */
+static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char *text)
+{
+    struct cmd *cmd = stream->arg;
+    const json_t *by = json_object_get(reply, "waits_for");
+    struct ui ui;
+    if (!json_is_object(by)) {
+        free(cmd->reply);
+        cmd->reply = strdup(text);
+        stream->status = cmd->reply == NULL ? cmd_fail_memory() : CMD_DONE;
+        return true;
+    }
+    if (cmd_wants_json(cmd)) {
+        stream->status = cmd_print_json(text);
+        return stream->status != CMD_DONE;
+    }
+    ui_init(&ui, STDERR_FILENO);
+    ui_put(&ui, "berth: ");
+    ui_claim_waits(&ui, by);
+    if (ui.text != NULL)
+        fwrite(ui.text, 1, ui.length, stderr);
+    ui_done(&ui);
+    return false;
+}
+
+/* Asks with more, so that the daemon says which claim is in the way. */
+static int ask_waiting(struct cmd *cmd, json_t **ret_reply)
+{
+    json_t *request = json_object();
+    int status = request == NULL ? cmd_fail_memory() : make_request(cmd, request);
+    if (status == CMD_DONE)
+        status = cmd_connect(cmd);
+    if (status == CMD_DONE) {
+        struct cmd_stream stream = {.method = "io.berth.Placement.Claim",
+                                    .parameters = request,
+                                    .timeout_ms = -1,
+                                    .on_reply = on_reply,
+                                    .arg = cmd};
+        enum cmd_end end = cmd_stream_run(cmd, &stream);
+        status = end == CMD_END_LOST ? cmd_fail_daemon(cmd, stream.lost) : stream.status;
+    }
+    json_decref(request);
+    if (status != CMD_DONE)
+        return status;
+    *ret_reply = json_loads(cmd->reply, 0, NULL);
+    return *ret_reply != NULL ? CMD_DONE : cmd_fail_memory();
 }
 
 static void put_number(struct ui *ui, const json_t *reply)
@@ -108,7 +179,9 @@ static void put_number(struct ui *ui, const json_t *reply)
 static int run_claim(struct cmd *cmd)
 {
     json_t *reply = NULL;
-    int status = cmd_ask_filled(cmd, "io.berth.Placement.Claim", make_request, &reply);
+    int status = cmd_has(cmd, &options[WAIT])
+                     ? ask_waiting(cmd, &reply)
+                     : cmd_ask_filled(cmd, "io.berth.Placement.Claim", make_request, &reply);
     if (status != CMD_DONE)
         return status;
     if (json_is_false(json_object_get(reply, "stored")))
@@ -133,7 +206,7 @@ const struct cmd_command cmd_claim = {
          "--owner the claim outlives this command: a hook may claim and exit. One of an ordinary "
          "user then lasts an hour at most (claim_ttl_user_max_s); --owner $$ is this shell.",
          "Exit status 75 somebody else's claim or job is in the way, 77 the places are not yours "
-         "to claim."},
+         "to claim. --wait says who is in the way; ctrl-C ends waiting."},
 };
 
 enum { RELEASE_KEY, RELEASE_OPTIONS };

@@ -33,9 +33,10 @@ enum cmd_exit {
 };
 
 struct cmd_option {
-    char letter;       /* 0 none */
-    const char *name;  /* name without the dashes */
-    const char *value; /* name of its value in the help, NULL for a flag */
+    char letter;      /* 0 none */
+    const char *name; /* name without the dashes */
+    const char
+        *value; /* name of its value in the help, NULL for a flag; "[=TIME]" may be omitted */
     const char *help;
     /* accepted words, ending with NULL; the help lists them last. NULL: any value */
     const char *const *choices;
@@ -89,6 +90,8 @@ struct cmd {
 int cmd_parse(struct cmd *cmd, int argc, char **argv);
 /* last value given, or NULL */
 const char *cmd_value(const struct cmd *cmd, const struct cmd_option *option);
+/* true when the next word of the line is its value */
+bool cmd_takes_word(const struct cmd_option *option);
 /* each value in turn; *position starts at 0 */
 const char *cmd_value_next(const struct cmd *cmd, const struct cmd_option *option,
                            size_t *position);

@@ -37,7 +37,7 @@ static void put_words(struct ui *ui, const char *const *words)
 
 static void put_value(struct ui *ui, const char *command, const struct cmd_option *option)
 {
-    if (option->value == NULL)
+    if (!cmd_takes_word(option))
         return;
     ui_put(ui, "    ");
     if (option->letter != 0)

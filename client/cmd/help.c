@@ -12,7 +12,7 @@ static void put_options(struct ui *ui, const struct cmd_option *options, size_t 
         char letter[8] = "    ";
         if (option->letter != 0)
             snprintf(letter, sizeof letter, "-%c, ", option->letter);
-        ui_cell(&table, "%s--%s%s%s", letter, option->name, option->value == NULL ? "" : " ",
+        ui_cell(&table, "%s--%s%s%s", letter, option->name, cmd_takes_word(option) ? " " : "",
                 option->value == NULL ? "" : option->value);
         char choices[256] = "";
         if (option->choices != NULL)

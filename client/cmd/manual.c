@@ -61,7 +61,7 @@ static void put_options(struct ui *ui, const struct cmd_option *options, size_t 
         ui_put(ui, "Fl Fl ");
         put_text(ui, option->name);
         if (option->value != NULL) {
-            ui_put(ui, " Ar \\&");
+            ui_put(ui, cmd_takes_word(option) ? " Ar \\&" : " Ns Ar \\&");
             put_text(ui, option->value);
         }
         ui_put(ui, "\n");

@@ -106,7 +106,18 @@ static int run(struct cmd *cmd)
         return run_wait(cmd);
     if (cmd_has(cmd, &options[TIMEOUT]))
         return cmd_usage(cmd, "--timeout goes with --wait");
-    return cmd_answer(cmd, "io.berth.Fabric.GetStatus", NULL, ui_status);
+    json_t *reply = NULL, *claims = NULL;
+    int status = cmd_ask_filled(cmd, "io.berth.Fabric.GetStatus", NULL, &reply);
+    if (status != CMD_DONE)
+        return status;
+    if (!cmd_wants_json(cmd))
+        claims = cmd_try(cmd->berth, "io.berth.Placement.ListClaims", json_object());
+    if (claims != NULL)
+        json_object_update_missing(reply, claims);
+    status = cmd_show(cmd, reply, ui_status);
+    json_decref(claims);
+    json_decref(reply);
+    return status;
 }
 
 const struct cmd_command cmd_status = {

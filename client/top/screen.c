@@ -111,6 +111,10 @@ static void put_now(struct screen *screen)
            json_is_integer(last) ? "measured last " : "never measured",
            json_is_integer(last) ? ui_when(when, json_integer_value(last)) : "",
            ui_member(top->status, "store"), clients, clients == 1 ? "" : "s");
+    size_t waiting = json_array_size(json_object_get(top->claims, "waiting"));
+    if (waiting > 0)
+        ui_put(&line, "; %zu claim%s for profiling wait%s", waiting, waiting == 1 ? "" : "s",
+               waiting == 1 ? "s" : "");
     put_sentence(screen, 0, line.text == NULL ? "" : line.text);
     ui_done(&line);
 }
@@ -151,7 +155,7 @@ static bool is_within(const struct top *top, const char *name, const char *outer
     return false;
 }
 
-/* "claim c1 until 13:00", with the part that it has of an L3; or "". */
+/* "claim c1 until 13:00", with the part that it has of an L3, and how a gpu is profiled; or "". */
 static void claim_of(const struct top *top, const json_t *row, char *text, size_t size)
 {
     const char *name = ui_member(row, "name");
@@ -170,7 +174,11 @@ static void claim_of(const struct top *top, const json_t *row, char *text, size_
             if (strcmp(its, name) != 0)
                 snprintf(part, sizeof part, "%.20s: ", its);
             ui_when(when, json_integer_value(json_object_get(claim, "expires_at_s")));
-            snprintf(text, size, "%sclaim %.24s until %s", part, ui_member(claim, "claim"), when);
+            const char *configuration = ui_member(claim, "configuration");
+            bool is_profiled = strcmp(ui_member(claim, "purpose"), "profiling") == 0;
+            snprintf(text, size, "%sclaim %.24s until %s%s%s%.40s", part, ui_member(claim, "claim"),
+                     when, is_profiled ? ", profiling" : "", *configuration != '\0' ? ": " : "",
+                     configuration);
             return;
         }
     }

@@ -18,7 +18,8 @@ const char *ui_action_of(const char *code);
  * when a name is not valid in a shell. */
 bool ui_bind_environment(struct ui *ui, const json_t *task);
 
-/* ui/status.c: state and activity of the daemon. */
+/* ui/status.c: state and activity of the daemon; the reply may have the members of ListClaims, too.
+ */
 void ui_status(struct ui *ui, const json_t *reply);
 
 /* Prints a probe's progress as a bar without a line end, or as a line of words. */
@@ -34,6 +35,8 @@ void ui_reported(struct ui *ui, const json_t *reply);
 void ui_claim(struct ui *ui, const json_t *reply);
 void ui_released(struct ui *ui, const json_t *reply);
 void ui_claims(struct ui *ui, const json_t *reply);
+/* Prints the claim in the way of one that waits: waits_for of a reply of Claim. */
+void ui_claim_waits(struct ui *ui, const json_t *by);
 /* Prints who has which places, and what for, without a line end. */
 void ui_claim_holding(struct ui *ui, const json_t *claim);
 

@@ -80,22 +80,53 @@ void ui_claim_holding(struct ui *ui, const json_t *claim)
     free(places);
 }
 
-void ui_claims(struct ui *ui, const json_t *reply)
+static void put_table(struct ui *ui, const json_t *claims)
 {
-    const json_t *claims = json_object_get(reply, "claims"), *claim;
-    size_t i;
-    if (json_array_size(claims) == 0) {
-        ui_put(ui, "nothing is claimed\n");
-        return;
-    }
-    struct ui_table table;
-    ui_table_begin(&table, ui, "lllllll");
     static const char *const titles[] = {"CLAIM", "USER",      "KEY",   "FOR",
                                          "UNTIL", "OR END OF", "PLACES"};
+    const json_t *claim;
+    struct ui_table table;
+    size_t i;
+    ui_table_begin(&table, ui, "lllllll");
     for (size_t t = 0; t < sizeof titles / sizeof titles[0]; t++)
         ui_cell(&table, "%s", titles[t]);
     json_array_foreach(claims, i, claim) { put_row(&table, claim); }
     ui_table_end(&table, 0, true);
+}
+
+void ui_claims(struct ui *ui, const json_t *reply)
+{
+    const json_t *claims = json_object_get(reply, "claims"),
+                 *waiting = json_object_get(reply, "waiting");
+    if (json_array_size(claims) == 0)
+        ui_put(ui, "nothing is claimed\n");
+    else
+        put_table(ui, claims);
+    if (json_array_size(waiting) == 0)
+        return;
+    ui_put(ui, "\nwaiting, in the order of arrival\n");
+    put_table(ui, waiting);
+}
+
+void ui_claim_waits(struct ui *ui, const json_t *by)
+{
+    char name[64], until[UI_NUMBER];
+    const char *configuration = ui_member(by, "configuration");
+    bool is_waiting = json_is_true(json_object_get(by, "is_waiting"));
+    ui_put(ui, is_waiting ? "waits behind the earlier request " : "waits for claim ");
+    ui_text(ui, ui_member(by, "claim"));
+    ui_put(ui, " of user ");
+    ui_text(ui, user(name, sizeof name, json_integer_value(json_object_get(by, "uid"))));
+    ui_put(ui, is_waiting ? " for " : " on ");
+    ui_text(ui, ui_member(by, "place"));
+    if (!is_waiting)
+        ui_put(ui, ", until %s",
+               ui_when(until, json_integer_value(json_object_get(by, "expires_at_s"))));
+    if (*configuration != '\0') {
+        ui_put(ui, "; configuration ");
+        ui_text(ui, configuration);
+    }
+    ui_put(ui, "\n");
 }
 
 void ui_claim(struct ui *ui, const json_t *reply)

@@ -8,6 +8,30 @@
 #define BAR_COLUMNS 30
 #define MANY        4 /* left-out items with one reason that make one line */
 
+/* Prints which gpus are profiled, how and by whom, and how many claims wait for theirs. */
+static void put_profiled(struct ui_table *table, const json_t *reply)
+{
+    const json_t *claim;
+    size_t i, count = 0, waiting = json_array_size(json_object_get(reply, "waiting"));
+    json_array_foreach(json_object_get(reply, "claims"), i, claim)
+    {
+        const char *configuration = ui_member(claim, "configuration");
+        struct ui line = {.utf8 = table->ui->utf8};
+        if (strcmp(ui_member(claim, "purpose"), "profiling") != 0)
+            continue;
+        ui_claim_holding(&line, claim);
+        ui_cell(table, "%s", count++ == 0 ? "profiled" : "");
+        ui_cell(table, "%s%s%s", line.text != NULL ? line.text : "?",
+                *configuration != '\0' ? ": " : "", configuration);
+        ui_done(&line);
+    }
+    if (waiting > 0) {
+        ui_cell(table, "waiting");
+        ui_cell(table, "%zu claim%s for profiling (berth claims)", waiting,
+                waiting == 1 ? "" : "s");
+    }
+}
+
 void ui_status(struct ui *ui, const json_t *reply)
 {
     const json_t *basis = json_object_get(reply, "basis"),
@@ -43,6 +67,7 @@ void ui_status(struct ui *ui, const json_t *reply)
     ui_cell(&table, "%s", ui_member(basis, "snapshot"));
     ui_cell(&table, "origin");
     ui_cell(&table, "%s", ui_member(basis, "origin"));
+    put_profiled(&table, reply);
     json_array_foreach(json_object_get(reply, "problems"), i, problem)
     {
         ui_cell(&table, "%s", i == 0 ? "problems" : "");

@@ -32,7 +32,8 @@ struct config {
     int64_t claim_ttl_user_max_s; /* for claims of ordinary users without an owner */
     int64_t claims_per_user;
     int64_t claims_in_all;
-    int64_t claim_resume_s;  /* after the last claim ended */
+    int64_t waiting_claims_per_user, waiting_claims_in_all; /* for profiling */
+    int64_t claim_resume_s;                                 /* after the last claim ended */
     int64_t probe_silence_s; /* a probe silent for this long is hung */
     int64_t drift_mads;      /* this and the next seven: health/limits.h */
     int64_t drift_bandwidth_percent, drift_latency_percent, drift_pingpong_percent;

@@ -254,7 +254,8 @@ static enum berth_code replace(struct claim_set *claims, const struct claim *old
 }
 
 static enum berth_code check_room(const struct claim_set *claims, const struct claim *spec,
-                                  const struct claim_limits *limits, struct berth_err *err)
+                                  const struct claim_limits *limits, const char *resource,
+                                  struct berth_err *err)
 {
     /* administrators' claims and ordinary users' are limited separately */
     size_t own = 0, all = 0;
@@ -265,13 +266,13 @@ static enum berth_code check_room(const struct claim_set *claims, const struct c
     bool full = all >= limits->in_all;
     if (!full && (limits->is_exempt || own < limits->per_user))
         return BERTH_OK;
-    err_text(err, 0, "claims");
+    err_text(err, 0, resource);
     err_number(err, 1, (int64_t)(full ? all : own) + 1);
     err_number(err, 2, (int64_t)(full ? limits->in_all : limits->per_user));
     return err_set(err, BERTH_NOT_ENOUGH,
-                   full ? "there are %zu claims, which is all that this node takes"
-                        : "you have %zu claims, which is all that a user may have",
-                   full ? all : own);
+                   full ? "there are %zu %s, which is all that this node takes"
+                        : "you have %zu %s, which is all that a user may have",
+                   full ? all : own, resource);
 }
 
 static enum berth_code check_pair(const struct graph *graph, const struct cover *cover,
@@ -283,23 +284,34 @@ static enum berth_code check_pair(const struct graph *graph, const struct cover 
                         : check_gpus(graph, cover, claim, other, err);
 }
 
-/* Checks a claim against the others; @except is the existing claim that it renews, NULL none. */
+/* How a claim is checked against others. */
+struct check {
+    const struct claim *except; /* the existing claim that it renews; NULL none */
+    size_t count;               /* of the first claims of the set */
+    bool is_patient;            /* an administrator's overrides none */
+};
+
+/* *ret_by: the claim in the way, borrowed; NULL fine. */
 static enum berth_code check_others(const struct claim_set *claims, const struct graph *graph,
-                                    const struct claim *spec, const struct claim *except,
-                                    struct berth_err *err)
+                                    const struct claim *spec, const struct check *check,
+                                    const struct claim **ret_by, struct berth_err *err)
 {
     struct cover cover;
     enum berth_code code = BERTH_OK;
-    if (claims->count == 0)
+    if (check->count == 0)
         return BERTH_OK;
     if (!cover_init(&cover, graph, spec))
         return err_set(err, BERTH_NO_MEMORY, "no memory for a claim");
-    for (size_t i = 0; code == BERTH_OK && i < claims->count; i++) {
+    for (size_t i = 0; code == BERTH_OK && i < check->count; i++) {
         const struct claim *other = claims->item[i];
-        bool is_overridden = spec->is_admins && !other->is_admins;
+        bool is_overridden = spec->is_admins && !other->is_admins && !check->is_patient;
         bool are_strangers = !spec->is_admins && !other->is_admins && spec->uid != other->uid;
-        if (other != except && !is_overridden && (other->purpose == spec->purpose || are_strangers))
-            code = check_pair(graph, &cover, spec, other, err);
+        if (other == check->except || is_overridden ||
+            (other->purpose != spec->purpose && !are_strangers))
+            continue;
+        code = check_pair(graph, &cover, spec, other, err);
+        if (code != BERTH_OK && ret_by != NULL)
+            *ret_by = other;
     }
     cover_done(&cover);
     return code;
@@ -311,7 +323,8 @@ static enum berth_code check_beside(const struct claim_set *claims, const struct
 {
     enum berth_code code =
         spec->purpose == CLAIM_PROFILING ? check_has_gpus(graph, spec, err) : BERTH_OK;
-    return code == BERTH_OK ? check_others(claims, graph, spec, except, err) : code;
+    const struct check check = {.except = except, .count = claims->count};
+    return code == BERTH_OK ? check_others(claims, graph, spec, &check, NULL, err) : code;
 }
 
 static enum berth_code renew(struct claim_set *claims, const struct graph *graph,
@@ -337,6 +350,19 @@ static enum berth_code renew(struct claim_set *claims, const struct graph *graph
     return replace(claims, stands, &spec, ret_claim, err);
 }
 
+static enum berth_code add(struct claim_set *claims, const struct claim *spec,
+                           const struct claim **ret_claim, struct berth_err *err)
+{
+    struct claim *claim = claim_new(spec);
+    if (claim != NULL)
+        claim->version = claims->generation + 1;
+    if (!append(claims, claim))
+        return err_set(err, BERTH_NO_MEMORY, "no memory for a claim");
+    claims->generation++;
+    *ret_claim = claim;
+    return BERTH_OK;
+}
+
 enum berth_code claim_set_add(struct claim_set *claims, const struct graph *graph,
                               const struct claim *spec, const struct claim_limits *limits,
                               const struct claim **ret_claim, struct berth_err *err)
@@ -347,17 +373,26 @@ enum berth_code claim_set_add(struct claim_set *claims, const struct graph *grap
         return renew(claims, graph, stands, spec, ret_claim, err);
     enum berth_code code = check_beside(claims, graph, spec, NULL, err);
     if (code == BERTH_OK)
-        code = check_room(claims, spec, limits, err);
-    if (code != BERTH_OK)
-        return code;
-    struct claim *claim = claim_new(spec);
-    if (claim != NULL)
-        claim->version = claims->generation + 1;
-    if (!append(claims, claim))
-        return err_set(err, BERTH_NO_MEMORY, "no memory for a claim");
-    claims->generation++;
-    *ret_claim = claim;
-    return BERTH_OK;
+        code = check_room(claims, spec, limits, "claims", err);
+    return code == BERTH_OK ? add(claims, spec, ret_claim, err) : code;
+}
+
+enum berth_code claim_set_queue(struct claim_set *waiting, const struct claim *spec,
+                                const struct claim_limits *limits, const struct claim **ret_claim,
+                                struct berth_err *err)
+{
+    enum berth_code code = check_room(waiting, spec, limits, "waiting claims", err);
+    return code == BERTH_OK ? add(waiting, spec, ret_claim, err) : code;
+}
+
+enum berth_code claim_set_in_the_way(const struct claim_set *claims, const struct graph *graph,
+                                     const struct claim *spec, const struct claim *before,
+                                     bool is_patient, const struct claim **ret_by,
+                                     struct berth_err *err)
+{
+    const struct check check = {.count = before != NULL ? index_of(claims, before) : claims->count,
+                                .is_patient = is_patient};
+    return check_others(claims, graph, spec, &check, ret_by, err);
 }
 
 static bool conflicts(const struct graph *graph, const struct claim *claim,
@@ -414,7 +449,8 @@ enum berth_code claim_set_check_stored(const struct claim_set *claims, const str
         return refuse(same_id, stored->uid, "its id", err);
     if (same_key != NULL)
         return refuse(same_key, stored->uid, "its key", err);
-    return check_others(claims, graph, stored, NULL, err);
+    const struct check check = {.count = claims->count};
+    return check_others(claims, graph, stored, &check, NULL, err);
 }
 
 bool claim_set_keep_plan(struct claim_set *claims, const struct claim *claim, const char *asked,

@@ -40,6 +40,21 @@ enum berth_code claim_set_add(struct claim_set *claims, const struct graph *grap
                               const struct claim *spec, const struct claim_limits *limits,
                               const struct claim **ret_claim, struct berth_err *err);
 
+/* Adds a claim to those that wait for their places, in the order of arrival: a set of its own,
+ * whose claims may conflict. Its deadline_ns is the end of waiting. Fails with NOT_ENOUGH (waiting
+ * claims) and NO_MEMORY. */
+enum berth_code claim_set_queue(struct claim_set *waiting, const struct claim *spec,
+                                const struct claim_limits *limits, const struct claim **ret_claim,
+                                struct berth_err *err);
+
+/* Checks a new claim against the claims of a set that were added earlier than @before (NULL all).
+ * is_patient: an administrator's claim overrides none. Fails with ALREADY_CLAIMED, and *ret_by is
+ * the claim in the way, borrowed (ret_by NULL fine); NO_MEMORY. */
+enum berth_code claim_set_in_the_way(const struct claim_set *claims, const struct graph *graph,
+                                     const struct claim *spec, const struct claim *before,
+                                     bool is_patient, const struct claim **ret_by,
+                                     struct berth_err *err);
+
 /* Returns the first ordinary user's claim that shares a resource with this administrator's claim,
  * but not with the claim @before that it replaced (NULL none). The claim is in the set. NULL when
  * there is none or no memory to compare. */

@@ -131,8 +131,24 @@ static enum berth_code read_owner(const struct call *call, struct claim_owner *r
     return BERTH_OK;
 }
 
+/* Reads how long a claim may wait for its places; 0: not at all. */
+static enum berth_code read_wait(const json_t *params, const struct claim *spec, int64_t *ret_s,
+                                 struct berth_err *err)
+{
+    enum berth_code code =
+        request_int(params, "wait_s", CLAIM_WAIT_S_MIN, CLAIM_WAIT_S_MAX, 0, ret_s, err);
+    if (code != BERTH_OK || *ret_s == 0)
+        return code;
+    if (spec->purpose != CLAIM_PROFILING)
+        return err_invalid(err, "wait_s", "only a claim for profiling waits for its gpus");
+    if (spec->owner.cgroup != NULL)
+        return err_invalid(err, "owner_cgroup",
+                           "a claim that waits ends with a process or its time");
+    return BERTH_OK;
+}
+
 static enum berth_code read_claim(const struct call *call, struct claim *spec, int64_t *ret_ttl_s,
-                                  struct berth_err *err)
+                                  int64_t *ret_wait_s, struct berth_err *err)
 {
     int purpose = CLAIM_COMPUTE;
     enum berth_code code = read_places(call->snap->graph, call->params, &spec->places, err);
@@ -150,6 +166,8 @@ static enum berth_code read_claim(const struct call *call, struct claim *spec, i
         code = request_int(call->params, "ttl_s", 1, INT64_MAX, 0, ret_ttl_s, err);
     if (code == BERTH_OK)
         code = read_owner(call, &spec->owner, err);
+    if (code == BERTH_OK)
+        code = read_wait(call->params, spec, ret_wait_s, err);
     return code;
 }
 
@@ -171,6 +189,133 @@ static enum berth_code make_claim(struct claim_keep *keep, const struct claim *s
     if (code != BERTH_OK && is_new) /* nobody would know of it */
         claim_keep_release(keep, claim);
     return code;
+}
+
+/* ---- a claim that waits for its gpus ---- */
+
+struct waiting {
+    struct claim_keep *keep;
+    const struct clock *clock;
+    struct claim *spec; /* its id: "" before it waits */
+    int64_t ttl_s, wait_s;
+    uint64_t until_ns;
+    struct claim_obstacle by;
+    struct berth_err why;
+    struct outcome made; /* next is NULL before the claim is made */
+};
+
+static const struct claim *find_obstacle(const struct waiting *waiting)
+{
+    return claim_set_find(waiting->by.is_waiting ? claim_keep_waiting(waiting->keep)
+                                                 : claim_keep_claims(waiting->keep),
+                          waiting->by.id);
+}
+
+static json_t *waits_json(const struct waiting *waiting)
+{
+    const struct claim *by = find_obstacle(waiting);
+    return json_pack("{s:n,s:n,s:{s:s,s:s,s:b,s:I,s:o,s:I}}", "claim", "stored", "waits_for",
+                     "place", waiting->by.place, "claim", by->id, "is_waiting",
+                     (int)waiting->by.is_waiting, "uid", (json_int_t)by->uid, "configuration",
+                     optional(by->configuration), "expires_at_s",
+                     (json_int_t)claim_keep_expires_at_s(waiting->keep, by));
+}
+
+/* Sets the error of a claim that has left the queue without its places. */
+static enum stream_step end_waiting(const struct waiting *waiting, struct berth_err *err)
+{
+    if (claim_keep_is_ending(waiting->keep)) {
+        err_set(err, BERTH_UNAVAILABLE, "the daemon ends; nothing was claimed");
+    } else if (clock_mono_ns(waiting->clock) >= waiting->until_ns) {
+        err_text(err, 0, waiting->why.arg[0].text);
+        err_text(err, 1, waiting->why.arg[1].text);
+        err_set(err, BERTH_ALREADY_CLAIMED, "waited %" PRId64 " s: %s", waiting->wait_s,
+                waiting->why.detail);
+    } else {
+        err_set(err, BERTH_UNAVAILABLE, "the waiting request %s was released; nothing was claimed",
+                waiting->spec->id);
+    }
+    return STREAM_ERROR;
+}
+
+/* Waits for the claim in the way; returns STREAM_LAST when there is none. */
+static enum stream_step wait_for_place(struct waiting *waiting, json_t **ret_reply,
+                                       struct berth_err *err)
+{
+    struct claim_keep *keep = waiting->keep;
+    struct claim *spec = waiting->spec;
+    struct berth_err why = {0};
+    bool has_joined = spec->id[0] != '\0';
+    if (claim_keep_is_ending(keep) ||
+        (has_joined && claim_set_find(claim_keep_waiting(keep), spec->id) == NULL))
+        return end_waiting(waiting, err);
+    if (has_joined && find_obstacle(waiting) != NULL)
+        return STREAM_WAIT;
+    enum berth_code code = claim_keep_look(keep, spec, &waiting->by, &why);
+    if (code == BERTH_OK)
+        return STREAM_LAST;
+    if (code != BERTH_ALREADY_CLAIMED) {
+        *err = why;
+        return STREAM_ERROR;
+    }
+    waiting->why = why;
+    if (!has_joined)
+        waiting->until_ns =
+            clock_mono_ns(waiting->clock) + (uint64_t)waiting->wait_s * UINT64_C(1000000000);
+    if (!has_joined && claim_keep_wait(keep, spec, waiting->wait_s, spec->id, err) != BERTH_OK)
+        return STREAM_ERROR;
+    *ret_reply = waits_json(waiting);
+    if (*ret_reply == NULL)
+        no_memory(err);
+    return *ret_reply != NULL ? STREAM_REPLY : STREAM_ERROR;
+}
+
+static enum stream_step next_of_waiting(void *state, json_t **ret_reply, struct berth_err *err)
+{
+    struct waiting *waiting = state;
+    if (waiting->made.next == NULL) {
+        enum stream_step step = wait_for_place(waiting, ret_reply, err);
+        if (step != STREAM_LAST)
+            return step;
+        enum berth_code code =
+            make_claim(waiting->keep, waiting->spec, waiting->ttl_s, &waiting->made, err);
+        claim_keep_leave(waiting->keep, waiting->spec->id);
+        if (code != BERTH_OK)
+            return STREAM_ERROR;
+    }
+    return waiting->made.next(waiting->made.state, ret_reply, err);
+}
+
+static void waiting_free(void *state)
+{
+    struct waiting *waiting = state;
+    claim_keep_leave(waiting->keep, waiting->spec->id);
+    if (waiting->made.free_state != NULL)
+        waiting->made.free_state(waiting->made.state);
+    claim_unref(waiting->spec);
+    free(waiting);
+}
+
+static enum berth_code make_when_free(struct daemon *daemon, const struct claim *spec,
+                                      int64_t ttl_s, int64_t wait_s, struct outcome *ret,
+                                      struct berth_err *err)
+{
+    struct waiting *waiting = malloc(sizeof *waiting);
+    struct claim *copy = waiting != NULL ? claim_new(spec) : NULL;
+    if (copy == NULL) {
+        free(waiting);
+        return no_memory(err);
+    }
+    *waiting = (struct waiting){.keep = daemon->claims,
+                                .clock = &daemon->clock,
+                                .spec = copy,
+                                .ttl_s = ttl_s,
+                                .wait_s = wait_s};
+    *ret = (struct outcome){.kind = OUTCOME_STREAM,
+                            .state = waiting,
+                            .next = next_of_waiting,
+                            .free_state = waiting_free};
+    return BERTH_OK;
 }
 
 /* ---- a claim that needs a check of processes ---- */
@@ -252,17 +397,21 @@ enum berth_code query_claim(const struct call *call, struct outcome *ret, struct
 {
     struct claim_keep *keep = call->daemon->claims;
     struct claim spec = {.uid = call->peer->uid, .is_admins = call->peer->is_admin};
-    int64_t ttl_s = 0;
+    int64_t ttl_s = 0, wait_s = 0;
     bool jobs_matter = false;
-    enum berth_code code = read_claim(call, &spec, &ttl_s, err);
+    enum berth_code code = read_claim(call, &spec, &ttl_s, &wait_s, err);
     if (code == BERTH_OK)
         code = claim_permission(&call->daemon->io, call->snap->graph, call->peer, &spec, err);
     if (code == BERTH_OK)
         code = claim_keep_check(keep, &spec, ttl_s, &jobs_matter, err);
-    if (code == BERTH_OK)
+    if (wait_s > 0 && (code == BERTH_OK || code == BERTH_ALREADY_CLAIMED)) {
+        *err = (struct berth_err){0};
+        code = make_when_free(call->daemon, &spec, ttl_s, wait_s, ret, err);
+    } else if (code == BERTH_OK) {
         code = jobs_matter || spec.owner.cgroup != NULL
                    ? make_after_check(call, &spec, ttl_s, jobs_matter, ret, err)
                    : make_claim(keep, &spec, ttl_s, ret, err);
+    }
     free(spec.places);
     return code;
 }
@@ -282,6 +431,8 @@ static enum berth_code claim_to_release(const struct call *call, const struct cl
         return code;
     const struct claim *claim =
         id != NULL ? claim_set_find(claims, id) : claim_set_find_key(claims, call->peer->uid, key);
+    if (claim == NULL && id != NULL)
+        claim = claim_set_find(claim_keep_waiting(call->daemon->claims), id);
     if (claim == NULL && id != NULL) {
         bool is_key = claim_set_find_key(claims, call->peer->uid, id) != NULL;
         if (!is_key && claim_keep_is_unread(call->daemon->claims))
@@ -312,7 +463,9 @@ enum berth_code query_release(const struct call *call, struct outcome *ret, stru
     json_t *result = json_pack("{s:i}", "released", claim != NULL ? 1 : 0);
     if (result == NULL)
         return no_memory(err);
-    if (claim != NULL)
+    if (claim != NULL && claim_set_find(claim_keep_waiting(call->daemon->claims), claim->id))
+        claim_keep_leave(call->daemon->claims, claim->id);
+    else if (claim != NULL)
         claim_keep_release(call->daemon->claims, claim);
     else
         claim_keep_release_unread(call->daemon->claims, call->peer->uid,
@@ -320,17 +473,25 @@ enum berth_code query_release(const struct call *call, struct outcome *ret, stru
     return claim_keep_answer(call->daemon->claims, result, true, NULL, ret, err);
 }
 
-enum berth_code query_list_claims(const struct call *call, struct outcome *ret,
-                                  struct berth_err *err)
+/* Returns the claims of the set; NULL when out of memory. */
+static json_t *claims_json(const struct claim_keep *keep, const struct claim_set *claims)
 {
-    const struct claim_set *claims = claim_keep_claims(call->daemon->claims);
     json_t *array = json_array();
     bool ok = array != NULL;
     for (size_t i = 0; ok && i < claims->count; i++)
-        ok = answer_append(array, claim_json(call->daemon->claims, claims->item[i]));
-    if (!ok)
-        json_decref(array);
-    json_t *result = ok ? json_pack("{s:o}", "claims", array) : NULL;
+        ok = answer_append(array, claim_json(keep, claims->item[i]));
+    if (ok)
+        return array;
+    json_decref(array);
+    return NULL;
+}
+
+enum berth_code query_list_claims(const struct call *call, struct outcome *ret,
+                                  struct berth_err *err)
+{
+    const struct claim_keep *keep = call->daemon->claims;
+    json_t *result = json_pack("{s:o,s:o}", "claims", claims_json(keep, claim_keep_claims(keep)),
+                               "waiting", claims_json(keep, claim_keep_waiting(keep)));
     if (result == NULL)
         return no_memory(err);
     *ret = (struct outcome){.kind = OUTCOME_RESULT, .result = result};

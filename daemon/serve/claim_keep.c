@@ -25,15 +25,17 @@
  * Invariants:
  * 1. A claim is watched exactly if it has an owner.
  * 2. The scheduler has followed every change of the claims.
- * 3. The timer runs exactly while there is a claim, or something that could not be stored.
+ * 3. The timer runs exactly while there is a claim, also a waiting one, or something that could not
+ *    be stored.
  * 4. While is_unread, nothing is written to the store.
  */
 struct claim_keep {
     struct claim_keep_env env;
     struct claim_set claims;
+    struct claim_set waiting; /* in the order of arrival */
     struct claim_watch *watch;
     uv_timer_t timer;
-    bool stopping;
+    bool ending, stopping; /* ending: no claim waits any more */
     struct notifier_listener listener;
 
     bool is_unread; /* the stored claims could not be read yet */
@@ -231,7 +233,10 @@ static void timer_due(uv_timer_t *timer);
 static void set_timer(struct claim_keep *keep)
 {
     uint64_t deadline_ns = claim_set_next_deadline(&keep->claims),
+             waits_ns = claim_set_next_deadline(&keep->waiting),
              now_ns = clock_mono_ns(keep->env.clock);
+    if (waits_ns < deadline_ns)
+        deadline_ns = waits_ns;
     uint64_t wait_ms = deadline_ns == UINT64_MAX ? UINT64_MAX
                        : deadline_ns <= now_ns   ? 0
                                                  : (deadline_ns - now_ns) / 1000000 + 1;
@@ -279,11 +284,16 @@ static void timer_due(uv_timer_t *timer)
         claim_watch_remove(keep->watch, id);
         any = true;
     }
+    bool has_waited = false;
+    while (claim_set_expire_one(&keep->waiting, now_ns, id))
+        has_waited = true;
     if (any)
         changed(keep);
     else if (keep->failed)
         store_claims(keep);
     set_timer(keep);
+    if (has_waited && !any)
+        notifier_wake(keep->env.notifier);
 }
 
 static void owner_ended(void *arg, const char *id)
@@ -468,6 +478,7 @@ void claim_keep_free(struct claim_keep *keep)
     if (keep == NULL)
         return;
     claim_set_done(&keep->claims);
+    claim_set_done(&keep->waiting);
     forget_released(keep);
     free(keep);
 }
@@ -486,14 +497,15 @@ int64_t claim_keep_expires_at_s(const struct claim_keep *keep, const struct clai
 }
 
 /* Makes an id for users to type: random, so that it repeats none of this daemon or the last one. */
-static void make_id(const struct claim_keep *keep, char id[CLAIM_ID_SIZE])
+static void make_id(const struct claim_keep *keep, char letter, char id[CLAIM_ID_SIZE])
 {
     uint32_t number = (uint32_t)clock_mono_ns(keep->env.clock);
     do {
         if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
             number = number * 1664525u + 1013904223u; /* no random numbers yet, early in the boot */
-        snprintf(id, CLAIM_ID_SIZE, "c%08" PRIx32, number);
-    } while (claim_set_find(&keep->claims, id) != NULL);
+        snprintf(id, CLAIM_ID_SIZE, "%c%08" PRIx32, letter, number);
+    } while (claim_set_find(&keep->claims, id) != NULL ||
+             claim_set_find(&keep->waiting, id) != NULL);
 }
 
 static enum berth_code watch_owner(struct claim_keep *keep, const struct claim *claim,
@@ -543,11 +555,46 @@ static void end_overridden(struct claim_keep *keep, const struct claim *claim,
     }
 }
 
+/* True when the request names other places than the claim that it renews (NULL none). */
+static bool is_more(const struct claim *asked, const struct claim *before)
+{
+    return before == NULL || strcmp(before->places, asked->places) != 0;
+}
+
+/* Checks a claim against those that wait: all, or those earlier than the one with its id. */
+static enum berth_code check_earlier(const struct claim_keep *keep, const struct claim *asked,
+                                     bool is_patient, const struct claim **ret_by,
+                                     struct berth_err *err)
+{
+    struct berth_err why = {0};
+    const struct claim *by = NULL;
+    enum berth_code code =
+        claim_set_in_the_way(&keep->waiting, sched_snapshot(keep->env.sched)->graph, asked,
+                             claim_set_find(&keep->waiting, asked->id), is_patient, &by, &why);
+    if (code != BERTH_ALREADY_CLAIMED)
+        return code == BERTH_OK ? code : err_set(err, code, "%s", why.detail);
+    err_text(err, 0, why.arg[0].text);
+    err_text(err, 1, why.arg[1].text);
+    if (ret_by != NULL)
+        *ret_by = by;
+    return err_set(err, code, "%s is wanted by an earlier request that waits for it, %s%s",
+                   why.arg[0].text, why.arg[1].text,
+                   by->uid == asked->uid ? ", a request of your own" : "");
+}
+
 /* A claim added on trial, with the one that it replaced; not visible to others. */
 struct attempt {
     const struct claim *claim;
     struct claim *before; /* NULL none; a reference */
 };
+
+static void undo(struct claim_keep *keep, struct attempt *attempt)
+{
+    if (attempt->before != NULL)
+        claim_set_undo_replace(&keep->claims, attempt->claim, attempt->before);
+    else
+        claim_set_undo_add(&keep->claims, attempt->claim);
+}
 
 static enum berth_code add_on_trial(struct claim_keep *keep, const struct claim *asked,
                                     int64_t ttl_s, struct attempt *ret, struct berth_err *err)
@@ -561,22 +608,20 @@ static enum berth_code add_on_trial(struct claim_keep *keep, const struct claim 
     ret->before = stands != NULL ? claim_ref((struct claim *)stands) : NULL;
     ttl_s = ttl_s < config->claim_ttl_max_s ? ttl_s : config->claim_ttl_max_s;
     spec.deadline_ns = clock_mono_ns(keep->env.clock) + (uint64_t)ttl_s * 1000000000u;
-    make_id(keep, spec.id);
+    make_id(keep, 'c', spec.id);
     enum berth_code code = claim_check_ttl(config, asked, ret->before, ttl_s, err);
     if (code == BERTH_OK)
         code = claim_set_add(&keep->claims, sched_snapshot(keep->env.sched)->graph, &spec, &limits,
                              &ret->claim, err);
-    if (code != BERTH_OK)
+    if (code != BERTH_OK) {
         claim_unref(ret->before);
+        return code;
+    }
+    if (asked->purpose == CLAIM_PROFILING && is_more(ret->claim, ret->before))
+        code = check_earlier(keep, asked, false, NULL, err);
+    if (code != BERTH_OK)
+        undo(keep, ret);
     return code;
-}
-
-static void undo(struct claim_keep *keep, struct attempt *attempt)
-{
-    if (attempt->before != NULL)
-        claim_set_undo_replace(&keep->claims, attempt->claim, attempt->before);
-    else
-        claim_set_undo_add(&keep->claims, attempt->claim);
 }
 
 enum berth_code claim_keep_check(struct claim_keep *keep, const struct claim *spec, int64_t ttl_s,
@@ -611,6 +656,72 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *spec
     *ret_claim = attempt.claim;
     return BERTH_OK;
 }
+
+/* ---- claims that wait ---- */
+
+const struct claim_set *claim_keep_waiting(const struct claim_keep *keep) { return &keep->waiting; }
+
+bool claim_keep_is_ending(const struct claim_keep *keep) { return keep->ending; }
+
+enum berth_code claim_keep_wait(struct claim_keep *keep, const struct claim *spec, int64_t wait_s,
+                                char ret_id[CLAIM_ID_SIZE], struct berth_err *err)
+{
+    const struct config *config = keep->env.config;
+    struct claim_limits limits = {(size_t)config->waiting_claims_per_user,
+                                  (size_t)config->waiting_claims_in_all, false};
+    struct claim waiting = *spec;
+    const struct claim *claim = NULL;
+    if (keep->ending)
+        return err_set(err, BERTH_UNAVAILABLE, "the daemon ends; nothing was claimed");
+    waiting.deadline_ns = clock_mono_ns(keep->env.clock) + (uint64_t)wait_s * 1000000000u;
+    make_id(keep, 'w', waiting.id);
+    enum berth_code code = claim_set_queue(&keep->waiting, &waiting, &limits, &claim, err);
+    if (code != BERTH_OK)
+        return code;
+    memcpy(ret_id, claim->id, CLAIM_ID_SIZE);
+    set_timer(keep);
+    return BERTH_OK;
+}
+
+enum berth_code claim_keep_look(const struct claim_keep *keep, const struct claim *waiting,
+                                struct claim_obstacle *ret, struct berth_err *err)
+{
+    const struct claim *by = NULL;
+    if (waiting->key != NULL &&
+        claim_set_find_key(&keep->claims, waiting->uid, waiting->key) != NULL)
+        return BERTH_OK;
+    enum berth_code code = claim_set_in_the_way(
+        &keep->claims, sched_snapshot(keep->env.sched)->graph, waiting, NULL, true, &by, err);
+    bool is_waiting = code == BERTH_OK;
+    if (code == BERTH_OK)
+        code = check_earlier(keep, waiting, true, &by, err);
+    if (code != BERTH_ALREADY_CLAIMED)
+        return code;
+    *ret = (struct claim_obstacle){.is_waiting = is_waiting};
+    memcpy(ret->id, by->id, sizeof ret->id);
+    snprintf(ret->place, sizeof ret->place, "%.*s", (int)sizeof ret->place - 1, err->arg[0].text);
+    return code;
+}
+
+void claim_keep_leave(struct claim_keep *keep, const char *id)
+{
+    const struct claim *claim = claim_set_find(&keep->waiting, id);
+    if (claim == NULL)
+        return;
+    claim_set_remove(&keep->waiting, claim);
+    if (keep->ending)
+        return;
+    set_timer(keep);
+    notifier_wake(keep->env.notifier);
+}
+
+void claim_keep_end_waits(struct claim_keep *keep)
+{
+    keep->ending = true;
+    claim_set_done(&keep->waiting);
+}
+
+/* ---- ends ---- */
 
 void claim_keep_release_unread(struct claim_keep *keep, uid_t uid, const char *key)
 {

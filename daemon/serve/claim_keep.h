@@ -54,8 +54,10 @@ int64_t claim_keep_expires_at_s(const struct claim_keep *keep, const struct clai
 enum berth_code claim_keep_check(struct claim_keep *keep, const struct claim *spec, int64_t ttl_s,
                                  bool *ret_jobs_matter, struct berth_err *err);
 
-/* Makes a claim from spec, with a new id and deadline, or renews one: claim_set_add. Cuts ttl_s to
- * the configured maximum. For an ordinary user's claim without owner a ttl_s above its limit is
+/* Makes a claim from spec, with a new id and deadline, or renews one: claim_set_add. Claims that
+ * wait for its GPUs hold a profiling claim back: ALREADY_CLAIMED. An administrator's is held back
+ * by administrators' alone; the one with the id in spec, by earlier ones. Cuts ttl_s to the
+ * configured maximum. For an ordinary user's claim without owner a ttl_s above its limit is
  * INVALID_PARAMETER. An administrator's claim ends those from claim_set_overridden. Fails as
  * claim_set_add, then as claim_watch_add, without change; an owner that has ended meanwhile is
  * NO_SUCH_OWNER. */
@@ -63,6 +65,36 @@ enum berth_code claim_keep_add(struct claim_keep *keep, const struct claim *spec
                                const struct claim **ret_claim, struct berth_err *err);
 
 void claim_keep_release(struct claim_keep *keep, const struct claim *claim);
+
+/* ---- claims that wait ---- */
+
+/* The claims that wait for their GPUs, in the order of arrival; deadline_ns is the end of waiting.
+ * Borrowed; current state. They are not stored. */
+const struct claim_set *claim_keep_waiting(const struct claim_keep *keep);
+
+/* Lets a claim wait, at most wait_s; claim_keep_leave must follow. ret_id: its id among those that
+ * wait. Fails with NOT_ENOUGH (waiting claims), NO_MEMORY, and UNAVAILABLE when the daemon ends. */
+enum berth_code claim_keep_wait(struct claim_keep *keep, const struct claim *spec, int64_t wait_s,
+                                char ret_id[CLAIM_ID_SIZE], struct berth_err *err);
+
+/* A claim in the way of another one. */
+struct claim_obstacle {
+    char id[CLAIM_ID_SIZE], place[CLAIM_PLACE_SIZE];
+    bool is_waiting; /* it waits, too, and came earlier */
+};
+
+/* Looks for a claim in the way of the waiting one. Succeeds when there is none, or when the user
+ * has a claim under its key: claim_keep_add then grants or refuses it. Fails with ALREADY_CLAIMED
+ * and *ret; NO_MEMORY. */
+enum berth_code claim_keep_look(const struct claim_keep *keep, const struct claim *waiting,
+                                struct claim_obstacle *ret, struct berth_err *err);
+
+/* Ends waiting; fine when it has ended. */
+void claim_keep_leave(struct claim_keep *keep, const char *id);
+
+/* Ends waiting of all claims, because the daemon ends. */
+void claim_keep_end_waits(struct claim_keep *keep);
+bool claim_keep_is_ending(const struct claim_keep *keep);
 
 /* True while the stored claims could not be read yet. */
 bool claim_keep_is_unread(const struct claim_keep *keep);

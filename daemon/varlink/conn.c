@@ -249,6 +249,13 @@ enum berth_code conn_new(struct conn_host *host, int take_fd, const struct peer 
     return BERTH_OK;
 }
 
+void conn_finish(struct conn *conn)
+{
+    if (conn->state == STREAMING && !conn->is_closing && outbox_unsent(&conn->outbox) == 0)
+        conn_call_pull(conn);
+    conn_close(conn);
+}
+
 bool conn_is_closing(const struct conn *conn) { return conn->is_closing; }
 struct conn *conn_next(const struct conn *conn) { return conn->next; }
 struct peer *conn_peer(struct conn *conn) { return &conn->peer; }

@@ -80,6 +80,9 @@ uint64_t conn_due(const struct conn *conn);
 /* Closes a connection whose time is over. */
 void conn_expire(struct conn *conn);
 
+/* Sends the reply of a stream that is due, if the peer has room, and ends the connection. */
+void conn_finish(struct conn *conn);
+
 /* Ends the connection now; replies that did not fit the socket are lost. It is freed later, when
  * its work on the pool has ended. */
 void conn_close(struct conn *conn);

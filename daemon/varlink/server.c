@@ -117,7 +117,7 @@ void server_close(struct server *server, void (*done)(void *arg), void *arg)
     }
     server->listeners = NULL;
     for (struct conn *conn = server->host.first; conn != NULL; conn = conn_next(conn))
-        conn_close(conn);
+        conn_finish(conn);
     uv_close((uv_handle_t *)&server->timer, on_handle_closed);
     uv_close((uv_handle_t *)&server->turn, on_handle_closed);
 }

@@ -157,6 +157,51 @@ static void administrators_go_first(void **state)
     graph_unref(graph);
 }
 
+/* The first of the claims of the set, up to @before, that is in the way; "" none. */
+static const char *in_the_way(const struct claim_set *set, const struct graph *graph,
+                              const struct claim *spec, const struct claim *before, bool is_patient)
+{
+    struct berth_err err = {0};
+    const struct claim *by = NULL;
+    enum berth_code code = claim_set_in_the_way(set, graph, spec, before, is_patient, &by, &err);
+    assert_int_equal(code, by != NULL ? BERTH_ALREADY_CLAIMED : BERTH_OK);
+    return by != NULL ? by->id : "";
+}
+
+static void waiting_claims_stand_in_the_order_of_arrival(void **state)
+{
+    const struct claim_limits limits = {2, 3, false};
+    struct claim_set waiting = {0};
+    struct graph *graph = node();
+    struct berth_err err = {0};
+    const struct claim *one = NULL, *two = NULL, *third = NULL;
+    struct claim both = spec_of("w1", 1000, NULL, "gpu0,gpu1"),
+                 same = spec_of("w2", 1000, NULL, "gpu1"), none = spec_of("w3", 1001, NULL, "gpu2"),
+                 admin = spec_of("w4", 0, NULL, "gpu0");
+    (void)state;
+    both.purpose = same.purpose = none.purpose = admin.purpose = CLAIM_PROFILING;
+    admin.is_admins = true;
+    assert_int_equal(claim_set_queue(&waiting, &both, &limits, &one, &err), BERTH_OK);
+    assert_int_equal(claim_set_queue(&waiting, &same, &limits, &two, &err), BERTH_OK);
+    assert_string_equal(in_the_way(&waiting, graph, one, one, true), "");
+    assert_string_equal(in_the_way(&waiting, graph, two, two, true), "w1");
+    assert_string_equal(in_the_way(&waiting, graph, &none, NULL, true), "");
+    assert_string_equal(in_the_way(&waiting, graph, &admin, NULL, true), "w1");
+    assert_string_equal(in_the_way(&waiting, graph, &admin, NULL, false), "");
+    assert_int_equal(claim_set_queue(&waiting, &both, &limits, &third, &err), BERTH_NOT_ENOUGH);
+    assert_string_equal(err.arg[0].text, "waiting claims");
+    err = (struct berth_err){0};
+    assert_int_equal(claim_set_queue(&waiting, &none, &limits, &third, &err), BERTH_OK);
+    none.uid = 1002;
+    assert_int_equal(claim_set_queue(&waiting, &none, &limits, &third, &err), BERTH_NOT_ENOUGH);
+    err = (struct berth_err){0};
+    assert_int_equal(claim_set_queue(&waiting, &admin, &limits, &third, &err), BERTH_OK);
+    claim_set_remove(&waiting, one);
+    assert_string_equal(in_the_way(&waiting, graph, two, two, true), "");
+    claim_set_done(&waiting);
+    graph_unref(graph);
+}
+
 static void profiling_is_shared_where_the_vendor_shares(void **state)
 {
     (void)state;
@@ -494,6 +539,7 @@ int main(void)
         cmocka_unit_test(a_place_covers_what_is_inside),
         cmocka_unit_test(purposes_do_not_meet),
         cmocka_unit_test(administrators_go_first),
+        cmocka_unit_test(waiting_claims_stand_in_the_order_of_arrival),
         cmocka_unit_test(profiling_is_shared_where_the_vendor_shares),
         cmocka_unit_test(a_key_renews_what_is_the_same),
         cmocka_unit_test(a_key_adds_places_and_an_owner),
