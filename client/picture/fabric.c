@@ -1,4 +1,5 @@
-/* The fabric: GPUs on a circle, switches in the middle, lines as wide as they are fast. */
+/* The fabric: GPUs on an ellipse, switches in the middle, lines as wide as they are fast. It stands
+ * beside a narrow host, else below it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +13,15 @@
 #define NODE_W      76.0
 #define NODE_H      34.0
 #define PI          3.14159265358979323846
+#define BESIDE_MOST 1300.0 /* width of a picture with the fabric beside the host */
+#define KINDS_W     300.0  /* room for the list of kinds beside the fabric */
+#define SQUARE_MOST 4      /* so many GPUs are a square, not stretched */
 
 struct circle {
     int gpu[GPUS_MOST + 1];
     size_t gpus;
-    double x, y, radius;
-    struct picture_box *box; /* of gpus and switches, by place */
+    double x, y, across, down; /* middle, and half of each diameter */
+    struct picture_box *box;   /* of gpus and switches, by place */
 };
 
 struct kind {
@@ -52,8 +56,8 @@ static void place_circle(struct picture *picture, struct circle *circle)
     double turn = 2 * PI / (double)circle->gpus;
     for (size_t i = 0; i < circle->gpus; i++) {
         double angle = -PI / 2 - turn / 2 + turn * (double)i;
-        circle->box[circle->gpu[i]] = centred(circle->x + circle->radius * cos(angle),
-                                              circle->y + circle->radius * sin(angle));
+        circle->box[circle->gpu[i]] =
+            centred(circle->x + circle->across * cos(angle), circle->y + circle->down * sin(angle));
     }
     for (size_t i = 0; i < picture->node->place_count; i++)
         if (picture->node->place[i].kind == UI_SWITCH)
@@ -91,7 +95,7 @@ static void draw_rate(struct picture *picture, const struct circle *circle,
     const struct picture_box *a = &circle->box[link->from], *b = &circle->box[link->to];
     double x = (middle_x(a) + middle_x(b)) / 2, y = (middle_y(a) + middle_y(b)) / 2;
     char text[PICTURE_RATE];
-    if (hypot(x - circle->x, y - circle->y) < circle->radius / 3) {
+    if (hypot((x - circle->x) / circle->across, (y - circle->y) / circle->down) < 1.0 / 3) {
         x = middle_x(a) * 0.68 + middle_x(b) * 0.32;
         y = middle_y(a) * 0.68 + middle_y(b) * 0.32;
     }
@@ -149,6 +153,14 @@ static void draw_nodes(struct picture *picture, const struct circle *circle)
 
 /* ---- kinds of links ---- */
 
+/* The fastest first. */
+static int by_rate(const void *a, const void *b)
+{
+    double one = picture_rate(((const struct kind *)a)->first),
+           other = picture_rate(((const struct kind *)b)->first);
+    return (one < other) - (one > other);
+}
+
 static size_t kinds_of(const struct picture *picture, struct kind *kind)
 {
     size_t count = 0;
@@ -170,6 +182,7 @@ static size_t kinds_of(const struct picture *picture, struct kind *kind)
         kind[k].least = fmin(kind[k].least, measured);
         kind[k].most = fmax(kind[k].most, measured);
     }
+    qsort(kind, count, sizeof *kind, by_rate);
     return count;
 }
 
@@ -212,18 +225,39 @@ static void draw_kinds(struct picture *picture, double x, double y)
     picture->list_y = y;
 }
 
-static void draw_fabric(struct picture *picture, struct circle *circle, double y)
+/* Where there is room right of the host the circle stands there, else below, stretched. */
+static bool set_circle(const struct picture *picture, struct circle *circle)
+{
+    double radius = circle->gpus <= 2   ? 90
+                    : circle->gpus <= 4 ? 110
+                    : circle->gpus <= 8 ? 180
+                                        : 260,
+           beside = picture->right + 3 * PICTURE_GAP, x = PICTURE_GAP, y = PICTURE_TOP,
+           room = (picture->right - KINDS_W - NODE_W) / 2;
+    bool is_beside = beside + 2 * radius + NODE_W <= BESIDE_MOST;
+    circle->across = circle->down = radius;
+    if (is_beside) {
+        x = beside;
+    } else {
+        y = picture->bottom + PICTURE_GAP;
+        if (circle->gpus > SQUARE_MOST)
+            circle->across = fmin(2 * radius, fmax(radius, room));
+    }
+    circle->x = x + NODE_W / 2 + circle->across;
+    circle->y = y + NODE_H + circle->down;
+    return is_beside;
+}
+
+static void draw_fabric(struct picture *picture, struct circle *circle)
 {
     circle->gpus = ui_node_kind(picture->node, UI_GPU, circle->gpu, GPUS_MOST + 1);
     size_t links = count_links(picture->node);
     if (circle->gpus < 2 || circle->gpus > GPUS_MOST || links == 0)
         return;
-    circle->radius = circle->gpus <= 2   ? 90
-                     : circle->gpus <= 4 ? 110
-                     : circle->gpus <= 8 ? 180
-                                         : 260;
-    circle->x = PICTURE_GAP + NODE_W / 2 + circle->radius;
-    circle->y = y + NODE_H + circle->radius;
+    bool is_beside = set_circle(picture, circle);
+    double left = circle->x - circle->across - NODE_W / 2,
+           right = circle->x + circle->across + NODE_W / 2, top = circle->y - circle->down - NODE_H,
+           bottom = circle->y + circle->down + NODE_H;
     place_circle(picture, circle);
     for (size_t i = 0; i < picture->node->link_count; i++)
         if (is_in(picture->node, &picture->node->link[i]))
@@ -232,16 +266,19 @@ static void draw_fabric(struct picture *picture, struct circle *circle, double y
         if (is_in(picture->node, &picture->node->link[i]))
             draw_rate(picture, circle, &picture->node->link[i]);
     draw_nodes(picture, circle);
-    draw_kinds(picture, circle->x + circle->radius + NODE_W, y + 3 * PICTURE_GAP);
-    picture->right = fmax(picture->right, circle->x + circle->radius + NODE_W / 2);
-    picture->bottom = circle->y + circle->radius + NODE_H;
+    picture->right = fmax(picture->right, right);
+    if (is_beside)
+        draw_kinds(picture, left, bottom + PICTURE_GAP);
+    else
+        draw_kinds(picture, right + 3 * PICTURE_GAP, top + 3 * PICTURE_GAP);
+    picture->bottom = fmax(picture->bottom, is_beside ? picture->list_y : bottom);
 }
 
-void picture_fabric(struct picture *picture, double y)
+void picture_fabric(struct picture *picture)
 {
     struct circle circle = {.box = calloc(picture->node->place_count + 1, sizeof *circle.box)};
     picture->out->failed = picture->out->failed || circle.box == NULL;
     if (circle.box != NULL)
-        draw_fabric(picture, &circle, y);
+        draw_fabric(picture, &circle);
     free(circle.box);
 }

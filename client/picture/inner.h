@@ -3,6 +3,7 @@
 #include "picture/picture.h"
 
 #define PICTURE_GAP    10.0
+#define PICTURE_TOP    32.0 /* where the host begins, below the title */
 #define PICTURE_LINE   14.0 /* a line of text */
 #define PICTURE_TASKS  16   /* colours of tasks */
 #define PICTURE_LETTER 6.3  /* mean width of a letter */
@@ -25,8 +26,8 @@ struct picture {
 void picture_place_host(struct picture *picture, double y);
 void picture_draw_host(struct picture *picture);
 
-/* picture/fabric.c: draws GPUs and their links on a circle from y on, and the kinds of links. */
-void picture_fabric(struct picture *picture, double y);
+/* picture/fabric.c: draws GPUs and their links beside the host or below, and the kinds of links. */
+void picture_fabric(struct picture *picture);
 
 /* picture/shapes.c */
 /* Colour of a kind of links, static. */

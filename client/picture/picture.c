@@ -105,11 +105,11 @@ void picture_node(struct ui *out, const json_t *reply, const json_t *plan)
             picture.fastest = fmax(picture.fastest, picture_rate(&node->link[i]));
     put_styles(&picture);
     put_title(&picture, reply);
-    picture_place_host(&picture, 32);
+    picture_place_host(&picture, PICTURE_TOP);
     picture_draw_host(&picture);
     picture.list_x = PICTURE_GAP;
     picture.list_y = picture.bottom + PICTURE_GAP;
-    picture_fabric(&picture, picture.bottom + PICTURE_GAP);
+    picture_fabric(&picture);
     put_plan(&picture);
     ui_put(out,
            "<svg class=\"node\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "

@@ -7,8 +7,8 @@
  * Shown by: tests/system/picture.sh, `berth topo -o`, `berth bind -o`
  *
  * The host stands above: packages, NUMA nodes, L3s with their cores, and below each L3 the GPUs and
- * NICs that are attached to it. The fabric stands below: GPUs on a circle, lines between them as
- * wide as they are fast. Rates are measured, else nominal and marked so.
+ * NICs that are attached to it. The fabric stands beside it or below: GPUs on a circle, lines
+ * between them as wide as they are fast. Rates are measured, else nominal and marked so.
  */
 #pragma once
 #include <jansson.h>

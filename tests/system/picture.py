@@ -77,6 +77,20 @@ def four_modules_are_a_square():
     assert len(at) == 4 and abs((b - a) - (d - c)) <= 1, at
 
 
+def the_width_is_used():
+    """The fabric stands right of a narrow host; below a wide one it is as wide."""
+    for node in DRAWN:
+        root = picture(node)
+        host = max(x + width for x, _, width, _ in boxes(root, "package"))
+        fabric = [x for x, _, width, _ in boxes(root, "gpu") if width == 76]
+        if not fabric:
+            continue
+        assert min(fabric) > host if host < 1000 else max(fabric) > 0.6 * host, (node, host, fabric)
+        assert max(host, max(fabric) + 76) > 0.6 * float(root.get("width")), node
+    kinds = [text for text in texts(picture("mi250x")) if text.startswith("xgmi ")]
+    assert [kind.split(",")[0] for kind in kinds] == ["xgmi ×4", "xgmi ×2", "xgmi ×1"], kinds  # the fastest first
+
+
 def a_placement_is_painted():
     root = picture("mi250x", "bind", "-n", "2", "--host-bytes", "1G")
     said = texts(root)
@@ -133,5 +147,5 @@ def every_core_of_a_large_memory_is_drawn():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([every_place_is_drawn_and_covers_no_other, links_have_their_rates, four_modules_are_a_square, a_placement_is_painted, no_name_makes_it_unreadable, every_core_of_a_large_memory_is_drawn,
+    sys.exit(run_tests([every_place_is_drawn_and_covers_no_other, links_have_their_rates, four_modules_are_a_square, the_width_is_used, a_placement_is_painted, no_name_makes_it_unreadable, every_core_of_a_large_memory_is_drawn,
                         a_file_is_written_whole_or_not]) > 0)
