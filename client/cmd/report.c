@@ -178,12 +178,13 @@ static int add_placement(struct report *report)
     if (host != NULL && (ring == NULL || gain_of(host) > gain_of(ring)))
         report_placement(&report->page,
                          "Two tasks, each with a gpu, copy 1 GiB to the host and back in an "
-                         "iteration: berth bind -n 2 --host-bytes 1G.",
+                         "iteration: <code>berth bind -n 2 --host-bytes 1G</code>.",
                          report->node, host);
     else if (ring != NULL)
         report_placement(&report->page,
-                         "A task on each of half the gpus sends 64 MiB to the next one in an "
-                         "iteration: berth bind --pattern ring --bytes 64M.",
+                         "Tasks on half the gpus, but at least two, send 64 MiB to the next one in "
+                         "an iteration: <code>berth bind -n TASKS --pattern ring --bytes "
+                         "64M</code>.",
                          report->node, ring);
     json_decref(ring);
     json_decref(host);
@@ -201,15 +202,29 @@ static int add_contention(struct report *report)
     return CMD_DONE;
 }
 
+/* What has changed, and the series that were collected with the matrices. */
+static void add_histories(struct report *report)
+{
+    struct ui *page = &report->page;
+    report_section(page, "History", "Findings that appeared or cleared, the latest change first.");
+    report_changes(page, report->changes);
+    page->failed = page->failed || report->history.failed;
+    if (report->series == 0)
+        return;
+    ui_put(page,
+           "<p class=\"small\">Below, the worst cell of each matrix over time (%zu of at most %d; "
+           "<code>berth history METRIC FROM TO</code> prints any other). Shaded is in line with "
+           "the baseline; a red mark is a finding at its places, a green one its end.</p>\n"
+           "<div class=\"cards\">\n%s</div>\n",
+           report->series, MOST_SERIES, report->history.text);
+}
+
 static int write_page(struct report *report)
 {
     struct ui *page = &report->page;
     report_begin(page, ui_member(report->node, "name"), report->check);
-    report_picture(page, report->node, NULL);
-    report_section(page, "Health",
-                   "As berth health. On the node, berth probe measures again, and berth accept "
-                   "takes the measured values as the baseline.");
     report_findings(page, report->check);
+    report_picture(page, report->node, NULL);
     int status = add_matrices(report);
     if (status == CMD_DONE && report->curves.length > 0) {
         report_section(page, "Transfers by size",
@@ -225,13 +240,7 @@ static int write_page(struct report *report)
         status = add_claims(report);
     if (status != CMD_DONE)
         return status;
-    report_section(page, "History",
-                   "Findings that appeared or cleared, the latest change first. Below, the worst "
-                   "cell of each matrix over time: shaded is in line with the baseline; a red "
-                   "mark is a finding at its places, a green one its end.");
-    report_changes(page, report->changes);
-    page->failed = page->failed || report->history.failed;
-    ui_put(page, "%s", report->history.text == NULL ? "" : report->history.text);
+    add_histories(report);
     report_section(page, "Software", NULL);
     report_table(page, "Versions", json_object_get(report->node, "software"));
     add_disagreements(report);

@@ -56,9 +56,12 @@ void report_findings(struct ui *page, const json_t *check)
 {
     const json_t *all = json_object_get(check, "findings");
     if (json_array_size(all) == 0)
-        ui_put(page, "<p>No finding.</p>\n");
-    else
-        put_findings(page, all, false);
+        return; /* the verdict says so */
+    report_section(page, "What to do",
+                   "As <code>berth health</code> says. On the node <code>berth probe</code> "
+                   "measures again, and <code>berth accept</code> takes the measured values as "
+                   "the baseline.");
+    put_findings(page, all, false);
 }
 
 void report_changes(struct ui *page, const json_t *changes)

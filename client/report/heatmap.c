@@ -9,10 +9,12 @@
 #include "picture/picture.h"
 #include "ui/answer.h"
 #include "ui/cells.h"
+#include "ui/ends.h"
 
 #define MOST_DRAWN 288 /* most rows or columns */
 #define MOST_TABLE 16  /* more are a picture */
-#define HALF       560 /* width of half the page */
+#define HALF       570 /* width of half the page */
+#define TITLE_MOST 96
 #define PHONE      320
 #define SQUARE     9  /* side of a cell in the picture */
 #define NAMES      64 /* room for names of rows */
@@ -140,11 +142,11 @@ static bool is_picture(const struct ui_group *group)
     return group->rows > MOST_TABLE || group->columns > MOST_TABLE;
 }
 
-/* Pixels of a column: its name or a number of five digits, in 13 px, and padding. */
+/* Pixels of a column: its name or a number of four digits, in 13 px, and padding. */
 static size_t column_width(const char *name)
 {
-    size_t letters = strlen(name) > 5 ? strlen(name) : 5;
-    return letters * 10 + 16;
+    size_t letters = strlen(name) > 4 ? strlen(name) : 4;
+    return letters * 10 + 14;
 }
 
 /* Pixels that the map takes, at most. */
@@ -225,7 +227,8 @@ static void put_table(const struct map *map)
 static void put_about(const struct map *map, const json_t *metric)
 {
     struct ui *page = map->page;
-    char low[UI_NUMBER], high[UI_NUMBER];
+    const char *about = ui_member(metric, "about"); /* its first clause is its title */
+    char title[TITLE_MOST];
     bool is_wide = width_of(map->group) > HALF;
     ui_put(page, "<div class=\"card%s\"><h3>", is_wide ? " wide" : "");
     picture_text(page, ui_member(metric, "name"));
@@ -236,10 +239,14 @@ static void put_about(const struct map *map, const json_t *metric)
     }
     ui_put(page, " <span class=\"small\">");
     picture_text(page, map->group->axes);
-    ui_put(page, "</span></h3>\n<p class=\"small\">");
-    picture_text(page, ui_member(metric, "about"));
-    ui_put(page, "; %s is better. %s to %s.</p>\n", map->is_higher_better ? "higher" : "lower",
-           ui_value(page, low, map->least, map->unit), ui_value(page, high, map->most, map->unit));
+    ui_put(page, "</span></h3>\n<details class=\"small\"><summary>");
+    snprintf(title, sizeof title, "%.*s", (int)strcspn(about, ":;,"), about);
+    picture_text(page, title);
+    ui_put(page, ": ");
+    ui_ends_range(page, map->least, map->most, map->unit);
+    ui_put(page, ", %s is better</summary>", map->is_higher_better ? "higher" : "lower");
+    picture_text(page, about);
+    ui_put(page, "</details>\n");
     if (width_of(map->group) > PHONE)
         report_hint(page);
 }

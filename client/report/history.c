@@ -138,7 +138,7 @@ bool report_history(struct ui *page, const struct report_series *series)
     struct scale scale = scale_of(points, expected, &count);
     if (count < 2)
         return false;
-    ui_put(page, "<h3>");
+    ui_put(page, "<div class=\"card\"><h3>");
     picture_text(page, series->metric);
     ui_put(page, " from ");
     picture_text(page, series->from);
@@ -154,7 +154,7 @@ bool report_history(struct ui *page, const struct report_series *series)
            expected > 0 ? "; dashed: the baseline" : "");
     ui_put(page,
            "<text x=\"%.0f\" y=\"%.0f\">%s</text><text x=\"%.0f\" y=\"%.0f\" "
-           "text-anchor=\"end\">%s</text>\n</svg>\n",
+           "text-anchor=\"end\">%s</text>\n</svg></div>\n",
            LEFT, HEIGHT - 4, ui_when(first, (int64_t)scale.from_s), WIDTH - LEFT, HEIGHT - 4,
            ui_when(last, (int64_t)scale.to_s));
     return true;

@@ -9,7 +9,8 @@
 
 #define BAR 420.0
 
-static void put_bar(struct ui *page, const char *title, const json_t *prediction, double most)
+static void put_bar(struct ui *page, const char *title, const char *class, const json_t *prediction,
+                    double most)
 {
     double time_ns = ui_member_number(prediction, "time_ns");
     struct ui text = {.utf8 = true};
@@ -17,8 +18,8 @@ static void put_bar(struct ui *page, const char *title, const json_t *prediction
     ui_put(page,
            "<tr><td class=\"t\">%s</td><td class=\"t\"><svg viewBox=\"0 0 %.0f 16\" "
            "width=\"%.0f\"><rect "
-           "y=\"2\" width=\"%.1f\" height=\"12\" fill=\"#4a90c4\"/></svg></td><td class=\"t\">",
-           title, BAR, BAR, isnan(time_ns) ? 0 : BAR * time_ns / most);
+           "y=\"2\" width=\"%.1f\" height=\"12\" class=\"%s\"/></svg></td><td class=\"t\">",
+           title, BAR, BAR, isnan(time_ns) ? 0 : BAR * time_ns / most, class);
     picture_text(page, text.text);
     ui_put(page, "</td></tr>\n");
     page->failed = page->failed || text.failed;
@@ -34,8 +35,8 @@ void report_placement(struct ui *page, const char *about, const json_t *node, co
     report_section(page, "A typical job", about);
     if (most > 0) {
         ui_put(page, "<div class=\"scroll\"><table>\n");
-        put_bar(page, "as berth places it", predicted, most);
-        put_bar(page, "in rank order", baseline, most);
+        put_bar(page, "as berth places it", "bar", predicted, most);
+        put_bar(page, "in rank order", "differs", baseline, most);
         ui_put(page, "</table></div>\n");
     } else {
         ui_put(page, "<p>No time is predicted: too little is known.</p>\n");

@@ -19,7 +19,8 @@
 /* report/report.c */
 /* writes the page up to the verdict */
 void report_begin(struct ui *page, const char *node, const json_t *check);
-void report_section(struct ui *page, const char *title, const char *about); /* about NULL: none */
+/* about: HTML; NULL none */
+void report_section(struct ui *page, const char *title, const char *about);
 /* draws an object of texts; nothing when it is empty */
 void report_table(struct ui *page, const char *title, const json_t *texts);
 /* Adds a line that is seen where what follows is wider than the screen. */
@@ -57,7 +58,8 @@ struct report_series {
  * findings that appeared or cleared at its places. False for fewer than two points. */
 bool report_history(struct ui *page, const struct report_series *series);
 
-/* report/findings.c: tables of the replies of Check, with actions, ListFindings and ListClaims. */
+/* report/findings.c: tables of the replies of Check, with actions (nothing without findings),
+ * ListFindings and ListClaims. */
 void report_findings(struct ui *page, const json_t *check);
 void report_changes(struct ui *page, const json_t *changes);
 void report_claims(struct ui *page, const json_t *claims);

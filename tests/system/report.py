@@ -79,7 +79,9 @@ def test_report_has_the_cells():
         assert found and abs(int(found[1]) - cell["value"] / 1e9) <= 0.5, cell
     assert "<h3>gpu_gpu_copy_engine, GB/s <" in text, "the unit is in the title"
     assert re.search(r'title="llc0 to numa0: the lines visited[^"]*">&ndash;</td>', text), "why it is missing"
+    assert "<summary>copy engine between two gpus: 397 to 398 GB/s, higher is better</summary>" in text
     text = report(NODES / "mi250x")
+    assert "What to do" not in text and "over time (" not in text, "no finding, no history"
     assert "<h3>gpu_gpu_copy_engine, GB/s, published <" in text and ">50</td>" in text
 
 
@@ -145,6 +147,8 @@ echo '{{"record":"end","status":"complete","elapsed_ns":1}}'
     action = re.search(r'^FINDING\("slower-than-baseline", "(.*)"\)$', (HERE.parent.parent / "schema/findings.def").read_text(), re.M)[1]
     row = re.search(rf"<tr>(?:(?!</tr>).)*{re.escape(html.escape(finding['text'], quote=False))}.*?</tr>", text, re.S)
     assert row and "warning" in row[0] and html.escape(action, quote=False) in row[0].replace("&quot;", '"'), (finding, action)
+    assert text.index('class="verdict') < text.index(row[0]) < text.index('<svg class="node"'), "actions come before the picture"
+    assert "the worst cell of each matrix over time (1 of at most 24; <code>berth history" in text
     assert "still there" in text and 'class="began"' in text and 'class="band"' in text, "the history"
     assert re.search(rf"{claim}</td>.*core0 \(compute\)", text), claim
 
