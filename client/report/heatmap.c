@@ -11,13 +11,14 @@
 #include "ui/cells.h"
 #include "ui/ends.h"
 
-#define MOST_DRAWN 288 /* most rows or columns */
-#define MOST_TABLE 16  /* more are a picture */
-#define HALF       570 /* width of half the page */
-#define TITLE_MOST 96
-#define PHONE      320
-#define SQUARE     9  /* side of a cell in the picture */
-#define NAMES      64 /* room for names of rows */
+#define MOST_DRAWN   288 /* most rows or columns */
+#define MOST_TABLE   16  /* more are a picture */
+#define HALF         570 /* width of half the page */
+#define TITLE_MOST   96
+#define PHONE        320
+#define SQUARE_LEAST 6 /* side of a cell in the picture */
+#define SQUARE_MOST  14
+#define NAMES        64 /* room for names of rows */
 
 /* A map as it is drawn: its values' range, their one unit, and their source where all have one. */
 struct map {
@@ -142,6 +143,13 @@ static bool is_picture(const struct ui_group *group)
     return group->rows > MOST_TABLE || group->columns > MOST_TABLE;
 }
 
+/* Side of a cell in the picture, so that it fits half of the page where it can. */
+static size_t square_of(const struct ui_group *group)
+{
+    size_t side = (HALF - NAMES) / group->columns;
+    return side < SQUARE_LEAST ? SQUARE_LEAST : side > SQUARE_MOST ? SQUARE_MOST : side;
+}
+
 /* Pixels of a column: its name or a number of four digits, in 13 px, and padding. */
 static size_t column_width(const char *name)
 {
@@ -154,7 +162,7 @@ static size_t width_of(const struct ui_group *group)
 {
     size_t width = 0;
     if (is_picture(group))
-        return NAMES + group->columns * SQUARE;
+        return NAMES + group->columns * square_of(group);
     for (size_t r = 0; r < group->rows; r++)
         width = column_width(group->row[r]) > width ? column_width(group->row[r]) : width;
     for (size_t c = 0; c < group->columns; c++)
@@ -167,7 +175,7 @@ static void put_squares(const struct map *map)
 {
     const struct ui_group *group = map->group;
     struct ui *page = map->page;
-    size_t width = width_of(group), height = 14 + group->rows * SQUARE;
+    size_t side = square_of(group), width = width_of(group), height = 14 + group->rows * side;
     ui_put(page,
            "<div class=\"scroll\"><svg class=\"squares\" viewBox=\"0 0 %zu %zu\" width=\"%zu\" "
            "role=\"img\">\n",
@@ -175,7 +183,7 @@ static void put_squares(const struct map *map)
     for (size_t r = 0; r < group->rows; r++) {
         if (r % 8 == 0) {
             ui_put(page, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">", NAMES - 4,
-                   14 + r * SQUARE + SQUARE);
+                   14 + r * side + side);
             picture_text(page, group->row[r]);
             ui_put(page, "</text>\n");
         }
@@ -185,16 +193,16 @@ static void put_squares(const struct map *map)
             if (cell->from == NULL || !(cell->value > 0))
                 continue;
             ui_put(page,
-                   "<rect x=\"%zu\" y=\"%zu\" width=\"%d\" height=\"%d\" "
+                   "<rect x=\"%zu\" y=\"%zu\" width=\"%zu\" height=\"%zu\" "
                    "style=\"--h:%d\"><title>%s: ",
-                   NAMES + c * SQUARE, 14 + r * SQUARE, SQUARE - 1, SQUARE - 1,
-                   hue(cell->value, map), ui_value(page, number, cell->value, map->unit));
+                   NAMES + c * side, 14 + r * side, side - 1, side - 1, hue(cell->value, map),
+                   ui_value(page, number, cell->value, map->unit));
             put_tip(page, cell, map->unit);
             ui_put(page, "</title></rect>\n");
         }
     }
     for (size_t c = 0; c + 4 < group->columns; c += 8) { /* a name takes four squares */
-        ui_put(page, "<text x=\"%zu\" y=\"10\">", NAMES + c * SQUARE);
+        ui_put(page, "<text x=\"%zu\" y=\"10\">", NAMES + c * side);
         picture_text(page, group->column[c]);
         ui_put(page, "</text>\n");
     }
