@@ -46,6 +46,9 @@ void ui_claim_holding(struct ui *ui, const json_t *claim);
 void ui_curves(struct ui *ui, const json_t *reply);
 void ui_contention(struct ui *ui, const json_t *reply);
 
+/* ui/tuning.c: reply of GetTuning. */
+void ui_tuning(struct ui *ui, const json_t *reply);
+
 /* ui/history.c: prints a series. history: reply of History; baseline: reply of GetBaseline. Shows
  * the latest points, at most `most`, in a line each. */
 void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, size_t most);

@@ -13,6 +13,7 @@
 #include "node/record.h"
 #include "node/record_plain.h"
 #include "node/record_values.h"
+#include "node/tuning.h"
 
 #define LIVE_KFD "/sys/class/kfd/kfd"
 
@@ -76,6 +77,15 @@ struct reading {
     struct berth_err first;
 };
 
+static void add_shapes(struct discovery *found, const char *shapes)
+{
+    char *merged = shapes != NULL ? tuning_merge(found->shapes, shapes) : NULL;
+    if (merged == NULL)
+        return;
+    free(found->shapes);
+    found->shapes = merged;
+}
+
 static void add_record(struct reading *reading, const char *line, size_t length,
                        struct berth_err *err)
 {
@@ -86,6 +96,7 @@ static void add_record(struct reading *reading, const char *line, size_t length,
     if (record.kind == RECORD_RUN) {
         reading->source = record.run.source;
         reading->started_at = record.run.started_at;
+        add_shapes(found, json_string_value(json_object_get(record.run.conditions, "shapes")));
         found->measured_at_s =
             reading->started_at > found->measured_at_s ? reading->started_at : found->measured_at_s;
     } else if (record.kind == RECORD_SET) {
@@ -198,5 +209,6 @@ void discovery_done(struct discovery *discovery)
     values_free(discovery->values);
     sets_free(discovery->sets);
     counters_done(&discovery->counters);
+    free(discovery->shapes);
     *discovery = (struct discovery){0};
 }

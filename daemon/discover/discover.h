@@ -26,6 +26,7 @@ struct discovery {
     struct sets *sets;        /* of a folder; NULL none */
     struct counters counters; /* of a folder */
     int64_t measured_at_s;    /* of the measurements of a folder; 0 none */
+    char *shapes;             /* of a folder: launch shapes (node/tuning.h); NULL none */
     char left_out[256];       /* number of skipped lines of the measurements, and why; "" none */
 };
 
@@ -54,6 +55,7 @@ struct folder_contents {
     const struct values *values;
     const struct sets *sets;         /* NULL none */
     const struct counters *counters; /* NULL none */
+    const char *shapes;              /* launch shapes (node/tuning.h); NULL none */
 };
 
 /* discover/folder_writer.c: writes a node folder as files, for Record: node.json, topology.xml,

@@ -145,6 +145,17 @@ static json_t *run_json(enum value_source source, int64_t measured_at_s)
                      "source", value_source_name(source));
 }
 
+/* A run without values, for its condition. */
+static json_t *shapes_json(const char *shapes)
+{
+    json_t *run = run_json(VALUE_MEASURED, 0);
+    if (run != NULL &&
+        json_object_set_new(run, "conditions", json_pack("{s:s}", "shapes", shapes)) == 0)
+        return run;
+    json_decref(run);
+    return NULL;
+}
+
 static json_t *set_json(const struct graph *graph, const struct set *set)
 {
     json_t *flows = json_array();
@@ -185,7 +196,8 @@ static enum berth_code record_values(struct recording *recording, struct berth_e
     const struct graph *graph = recording->contents->graph;
     const struct values *values = recording->contents->values;
     struct text text = {0};
-    bool ok = true;
+    bool ok = recording->contents->shapes == NULL ||
+              append_json(&text, shapes_json(recording->contents->shapes));
     const struct value *group = NULL;
     while (ok && (group = next_group(values, group, recording->has_nominal)) != NULL) {
         ok = append_json(&text, run_json(group->source, group->measured_at_s));
@@ -291,7 +303,8 @@ static enum berth_code record_node_json(struct recording *recording, struct bert
     const struct folder_contents *contents = recording->contents;
     const struct graph *graph = contents->graph;
     enum origin origin = contents->origin == ORIGIN_LIVE ? ORIGIN_RECORDED : contents->origin;
-    bool has_measurements = next_group(contents->values, NULL, recording->has_nominal) != NULL ||
+    bool has_measurements = contents->shapes != NULL ||
+                            next_group(contents->values, NULL, recording->has_nominal) != NULL ||
                             (contents->sets != NULL && contents->sets->count > 0);
     json_t *node =
         json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:s*}", "name", graph->name, "origin",

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "measure/probe_names.h"
 #include "measure/probe_sets.h"
+#include "node/tuning.h"
 
 #define OUTPUT_MAX (256u << 20) /* all ordered pairs of 288 cores take 100 MB */
 
@@ -506,11 +507,11 @@ static enum berth_code start_program(struct sched_probe *probe, const struct gra
     return code;
 }
 
-static bool keep_shapes(struct sched_probe *probe, const char *shapes)
+/* Keeps the shapes that still hold; without one the probe tunes anew. */
+static void keep_shapes(struct sched_probe *probe, const struct graph *graph, const char *shapes)
 {
     free(probe->shapes);
-    probe->shapes = shapes != NULL ? strdup(shapes) : NULL;
-    return shapes == NULL || probe->shapes != NULL;
+    probe->shapes = tuning_fresh(shapes, graph, clock_now_s(probe->env.clock));
 }
 
 /* Advances to the first requested program, starting with the current one. Returns false when none
@@ -531,9 +532,8 @@ bool sched_probe_step(struct sched_probe *probe, const struct graph *graph, cons
         size_t at = probe->next;
         if (probe->attempts == 0)
             probe->begun++;
-        if (!keep_shapes(probe, shapes))
-            err_set(&err, BERTH_NO_MEMORY, "out of memory");
-        if (err.code == BERTH_OK && start_program(probe, graph, &err) == BERTH_OK)
+        keep_shapes(probe, graph, shapes);
+        if (start_program(probe, graph, &err) == BERTH_OK)
             return true;
         log_line(LOG_LEVEL_WARNING, "%s: %s", program_at(at)->file, err.detail);
         reset_attempts(probe);

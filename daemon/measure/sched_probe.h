@@ -107,8 +107,8 @@ void sched_probe_done(struct sched_probe *probe); /* nothing may run */
 enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_request *take_request,
                                   const struct graph *graph, struct berth_err *err);
 
-/* Starts the next program, for graph's places; copies shapes (NULL none). Returns false when none
- * is left or the request was cancelled, which ends it. No program may be running. */
+/* Starts the next program, for graph's places; copies the shapes that still hold. Returns false
+ * when none is left or the request was cancelled, which ends it. No program may be running. */
 bool sched_probe_step(struct sched_probe *probe, const struct graph *graph, const char *shapes);
 
 /* Stops the running program and starts no other; env.ran is still called. */

@@ -11,6 +11,7 @@
 #include "discover/discover.h"
 #include "measure/counter_update.h"
 #include "measure/sched_left_out.h"
+#include "node/tuning.h"
 #include "store/store.h"
 
 static bool append_notes(struct note **notes, size_t *count, const struct note *more,
@@ -161,6 +162,10 @@ static enum berth_code first_snapshot(const struct snapshot_builder *builder,
         snapshot->sets = sets;
         sets = NULL;
         store_load_shapes(store, &snapshot->shapes, NULL); /* without them the probe tunes again */
+        if (snapshot->shapes == NULL) {
+            snapshot->shapes = found->shapes;
+            found->shapes = NULL;
+        }
     }
     if (snapshot != NULL && derive_costs(snapshot)) {
         *ret_snapshot = snapshot;
@@ -254,18 +259,16 @@ enum berth_code snapshot_builder_discover(const struct snapshot_builder *builder
     return code;
 }
 
-/* Returns the launch shapes of kernels from the run, or else base's. NULL when out of memory: the
- * probe tunes again. */
+/* Returns the launch shapes of kernels from the run, and base's that it lacks. NULL when out of
+ * memory: the probe tunes again. */
 static char *shapes_after(const struct snapshot *base, const struct run *run)
 {
     json_t *conditions =
         run != NULL && run->conditions != NULL ? json_loads(run->conditions, 0, NULL) : NULL;
-    const char *shapes = json_string_value(json_object_get(conditions, "shapes"));
-    if (shapes == NULL)
-        shapes = base->shapes;
-    char *copy = shapes != NULL ? strdup(shapes) : NULL;
+    char *shapes =
+        tuning_merge(base->shapes, json_string_value(json_object_get(conditions, "shapes")));
     json_decref(conditions);
-    return copy;
+    return shapes;
 }
 
 /* True for a stand-in, whose values are no measurement of this machine. */

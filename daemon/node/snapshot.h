@@ -68,7 +68,7 @@ struct snapshot {
     size_t opened_count;
     struct counters counters; /* owned; error counters of the places */
     bool has_standin;         /* some values come from a stand-in for a GPU's driver */
-    /* owned; best launch shapes of kernels in the format of the GPU probe; NULL unknown */
+    /* owned; tuned launch shapes of kernels (node/tuning.h); NULL unknown */
     char *shapes;
 };
 

@@ -13,6 +13,7 @@ const struct method methods[] = {
     {"io.berth.Fabric.GetNode", ACCESS_ANY, query_get_node},
     {"io.berth.Fabric.GetContention", ACCESS_ANY, query_get_contention},
     {"io.berth.Fabric.GetStatus", ACCESS_ANY, query_get_status},
+    {"io.berth.Fabric.GetTuning", ACCESS_ANY, query_get_tuning},
     {"io.berth.Fabric.History", ACCESS_ANY, query_history},
     {"io.berth.Fabric.ListMetrics", ACCESS_ANY, query_list_metrics},
     {"io.berth.Fabric.Record", ACCESS_ANY, query_record},

@@ -44,7 +44,7 @@ static enum berth_code make_files(void *state, json_t **ret_result, struct berth
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     const struct snapshot *snap = recording->snap;
     const struct folder_contents contents = {snap->graph, snapshot_origin(snap), snap->values,
-                                             snap->sets, &snap->counters};
+                                             snap->sets,  &snap->counters,       snap->shapes};
     return discover_write_folder(&recording->io, recording->folder, &contents, add_file, recording,
                                  err);
 }

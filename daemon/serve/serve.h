@@ -23,6 +23,8 @@ enum berth_code query_get_matrix(const struct call *call, struct outcome *ret,
                                  struct berth_err *err);
 enum berth_code query_get_contention(const struct call *call, struct outcome *ret,
                                      struct berth_err *err);
+enum berth_code query_get_tuning(const struct call *call, struct outcome *ret,
+                                 struct berth_err *err);
 enum berth_code query_get_status(const struct call *call, struct outcome *ret,
                                  struct berth_err *err);
 enum berth_code query_watch(const struct call *call, struct outcome *ret, struct berth_err *err);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/tuning.h"
 #include "store/core.h"
 
 struct notes {
@@ -177,33 +178,32 @@ enum berth_code store_load_latest(struct store *store, const struct graph *graph
     return BERTH_OK;
 }
 
-static enum berth_code copy_shapes(sqlite3_stmt *row, void *arg, struct berth_err *err)
+static enum berth_code add_shapes(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
-    char **shapes = arg, *text = strdup(store_core_text(row, 0));
-    if (text == NULL)
-        return err_set(err, BERTH_NO_MEMORY, "out of memory for shapes");
+    (void)err;
+    char **shapes = arg, *text = tuning_merge(*shapes, store_core_text(row, 0));
     free(*shapes);
     *shapes = text;
     return BERTH_OK;
 }
 
-/* Reads the newest shapes: a run of a few metrics has none. Searches few runs, because tuning again
- * after a long time is cheap. */
+/* Reads the newest shapes of each memory: a run of a few metrics has not all. Searches few runs,
+ * because tuning again after a long time is cheap. */
 static enum berth_code load_shapes(struct store *store, void *arg, struct berth_err *err)
 {
     char **shapes = arg;
     sqlite3_stmt *row = NULL;
     enum berth_code code =
         store_core_prepare(store,
-                           "SELECT json_extract(text, '$.shapes') AS shapes FROM (SELECT run.id, "
-                           "conditions FROM run JOIN boot ON boot.id = run.boot"
+                           "SELECT json_extract(text, '$.shapes') AS shapes FROM (SELECT run.id "
+                           "AS run, conditions FROM run JOIN boot ON boot.id = run.boot"
                            " WHERE boot.node = ?1 AND probe = 'gpu' ORDER BY run.id DESC LIMIT 64) "
                            "JOIN text ON text.id = conditions"
-                           " WHERE typeof(shapes) = 'text' LIMIT 1",
+                           " WHERE typeof(shapes) = 'text' ORDER BY run",
                            &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
-        code = store_core_each(store, row, "reading shapes", copy_shapes, shapes, err);
+        code = store_core_each(store, row, "reading shapes", add_shapes, shapes, err);
     }
     sqlite3_finalize(row);
     return code;

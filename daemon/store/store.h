@@ -139,9 +139,8 @@ enum berth_code store_load_latest(struct store *store, const struct graph *graph
                                   size_t *ret_note_count, int64_t *ret_last_probe_at_s,
                                   struct berth_err *err);
 
-/* Returns the condition "shapes" of the newest GPU probe run that has it. It is the probe's text on
- * the best launch shapes of kernels, with models and driver. NULL, and OK, when there is none;
- * otherwise the caller frees it. */
+/* Returns the newest launch shapes of each model and memory (node/tuning.h) among the latest GPU
+ * probe runs. NULL, and OK, when there is none; otherwise the caller frees it. */
 enum berth_code store_load_shapes(struct store *store, char **ret_shapes, struct berth_err *err);
 
 /* store/set.c: adds the latest measurement of each set (transfers measured at the same time) of

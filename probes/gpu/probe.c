@@ -16,7 +16,7 @@
 /* bytes of each host buffer for each device; at least twice that */
 #define HOST_BYTES   ((size_t)32 << 20)
 #define DEVICE_BYTES ((size_t)1 << 30)
-#define SHAPES_SIZE  2048
+#define SHAPES_SIZE  4096
 #define WARM_NS      50000000
 /* longest time that CUDA takes to close a device: about 100 ms for an H200 */
 #define CLOSE_NS INT64_C(150000000)
@@ -352,6 +352,9 @@ static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_pro
 {
     struct gpu_cells cells = {0};
     enum gpu_probe_status status = GPU_PROBE_FAILED;
+    gpu_conditions_limits(options->conditions, run->node);
+    if (options->shapes != NULL)
+        gpu_tune_parse(run->node, driver, options->shapes);
     bool listed = list_cells(run, &cells);
     gpu_times_add(times, GPU_TIME_LIST, probe_clock_ns());
     bool printed = print_run(run, options, driver);
@@ -393,8 +396,6 @@ enum gpu_probe_status gpu_probe_run(struct gpu_node *node, const struct gpu_prob
     run->budget_ns = time_left_ns(node, options->budget_ns);
     (void)node->api->version(node->api, &driver); /* stays 0 */
     gpu_tune_default(node);
-    if (options->shapes != NULL)
-        gpu_tune_parse(node, driver, options->shapes);
     size_t host_bytes = HOST_BYTES * (node->device_count < 2   ? 2
                                       : node->device_count > 8 ? 8
                                                                : (size_t)node->device_count);

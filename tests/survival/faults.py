@@ -33,6 +33,7 @@ PARAMETERS = {
     "io.berth.Fabric.GetMatrix": {"metric": "memory_latency"},
     "io.berth.Fabric.Export": {"format": "prometheus"},
     "io.berth.Fabric.GetCurves": {"metric": "cpu_copy"},
+    "io.berth.Fabric.GetTuning": {},
     "io.berth.Fabric.History": {"metric": "memory_latency", "from": "core0", "to": "numa0"},
     "io.berth.Health.GetBaseline": {"metric": "memory_latency", "from": "core0", "to": "numa0"},
     "io.berth.Placement.Bind": {"tasks": 1},

@@ -379,12 +379,13 @@ def what_one_probe_found_outlives_another():
 
 
 def shapes_are_handed_back():
-    end = {**END, "conditions": {"shapes": "MI250X 6.1: copy=256x440x8"}}
+    shapes = f"AMD Instinct MI250X/61@{int(time.time())}: copy 256x440u8"
+    end = {**END, "conditions": {"shapes": shapes}}
     with fake_gpu_probe(lines(GPU_RUN, end)) as (node, probes), StandIn(node, probes, "--no-probe") as daemon:
         for _ in range(2):
             daemon.call("io.berth.Health.Probe", {"profile": "quick"})
             daemon.wait_ready()
-        assert "--shapes" not in started(probes)[0] and started(probes)[1].endswith("--shapes MI250X 6.1: copy=256x440x8"), started(probes)
+        assert "--shapes" not in started(probes)[0] and started(probes)[1].endswith(f"--shapes {shapes}"), started(probes)
 
 
 TESTS = [value for name, value in list(globals().items()) if callable(value) and getattr(value, "__module__", "") == "__main__" and name.count("_") >= 3]

@@ -6,6 +6,7 @@
 
 #include "cost/endpoints.h"
 #include "node/gpu.h"
+#include "node/tuning.h"
 
 struct writer {
     const struct graph *graph;
@@ -32,46 +33,20 @@ static bool is_between_gpus(const struct graph *graph, const struct transfer *ho
     return graph_are_gpus(graph, hop->from, hop->to);
 }
 
-/* " peer-copy 512x132u12" among the shapes of that model; false when there is none. */
-static bool find_shape(const char *shapes, const char *model, const char *target,
-                       unsigned *ret_block, unsigned *ret_grid, unsigned *ret_unroll)
-{
-    char key[32];
-    unsigned block, grid, unroll;
-    size_t length = strlen(model);
-    const char *at = shapes;
-    while ((at = strstr(at, model)) != NULL &&
-           (at[length] != '/' || (at != shapes && at[-1] != ' ')))
-        at += length > 0 ? length : 1;
-    if (at == NULL || length == 0)
-        return false;
-    int width = snprintf(key, sizeof key, " %s ", target);
-    const char *found = strstr(at, key), *end = strchr(at, ';');
-    if (found == NULL || (end != NULL && found > end) ||
-        sscanf(found + width, "%5ux%7uu%2u", &block, &grid, &unroll) != 3 || block < 1 ||
-        unroll < 1)
-        return false;
-    *ret_block = block;
-    *ret_grid = grid;
-    *ret_unroll = unroll;
-    return true;
-}
-
 static void put_shape(struct writer *writer, const struct transfer *hop)
 {
     const struct place *driver = graph_place(writer->graph, hop->driver);
-    unsigned block, grid, unroll;
-    if (writer->shapes != NULL && driver->model != NULL &&
-        find_shape(writer->shapes, driver->model,
-                   is_between_gpus(writer->graph, hop) ? "peer-copy" : "host-copy", &block, &grid,
-                   &unroll)) {
-        if (grid > 0)
-            put(writer, " of %u blocks of %u threads, %u accesses of 16 bytes each",
-                writer->kernels > 1 ? grid / writer->kernels : grid, block, unroll);
-        else
-            put(writer, " of blocks of %u threads, as many as %u accesses of 16 bytes each need",
-                block, unroll);
-    }
+    struct tuning shape;
+    if (!tuning_find(writer->shapes, driver->model,
+                     is_between_gpus(writer->graph, hop) ? "peer-copy" : "host-copy", &shape))
+        return;
+    if (shape.grid > 0)
+        put(writer, " of %u blocks of %u threads, %u accesses of 16 bytes each",
+            writer->kernels > 1 ? shape.grid / writer->kernels : shape.grid, shape.block,
+            shape.unroll);
+    else
+        put(writer, " of blocks of %u threads, as many as %u accesses of 16 bytes each need",
+            shape.block, shape.unroll);
 }
 
 static void put_part(struct writer *writer)

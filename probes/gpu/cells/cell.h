@@ -15,7 +15,7 @@ enum gpu_profile { GPU_QUICK, GPU_FULL };
 /* Phases share the time of a run, in this order. */
 enum gpu_phase {
     GPU_PHASE_VERIFY, /* the bytes of every path, once */
-    GPU_PHASE_TUNE,   /* launch shapes, when none are known for this model and driver */
+    GPU_PHASE_TUNE,   /* launch shapes, or whether the known ones still have their rates */
     GPU_PHASE_RATES,  /* host and peer copies, HBM: needed by every answer */
     GPU_PHASE_SETS,   /* concurrent flows */
     GPU_PHASE_LATENCY,

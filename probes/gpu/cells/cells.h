@@ -103,7 +103,8 @@ size_t gpu_cells_stream_sizes(int test, const struct gpu_memory *a, const struct
                               struct gpu_bs *ret_bs);
 
 /* Finds the fastest launch of streaming kernels (gpu/timing/launch_shapes.h) for untuned models.
- * Tries every shape once, and the best of them again. */
+ * Tries every shape once, and the best of them again. A tuned model is timed with its shapes, and
+ * tuned anew where a rate has drifted. */
 bool gpu_cells_tune(const struct gpu_run *run, struct gpu_cells *cells);
 
 /* A shape and its times. */
@@ -131,6 +132,10 @@ size_t gpu_cells_tune_shapes(int multiprocessors, enum gpu_cells_grid first,
  * medians of one shape differ. Among these it takes the first of the list, so that another run
  * finds the same. count is at least 1. */
 size_t gpu_cells_tune_best(const struct gpu_cells_try *tries, size_t count);
+
+/* True when the rates of a shape have drifted from those at tuning: the repetitions lie apart, and
+ * by more than two equally fast shapes do. False where those at tuning are unknown. */
+bool gpu_cells_tune_drifted(const struct gpu_tuned *then, const struct gpu_tuned *now);
 
 /* Transfers at the same time: copies between the host and sets of devices, and copies between
  * devices that may share a link. */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "gpu/timing/launch_shapes.h"
@@ -90,6 +91,28 @@ size_t gpu_cells_tune_best(const struct gpu_cells_try *tries, size_t count)
     return best == count ? 0 : best;
 }
 
+bool gpu_cells_tune_drifted(const struct gpu_tuned *then, const struct gpu_tuned *now)
+{
+    return then->rate > 0 && (now->low > then->high || now->high < then->low) &&
+           fabs(now->rate / then->rate - 1) > AS_FAST - 1;
+}
+
+/* Rates of the chosen shape, each operation of so many bytes. */
+static struct gpu_tuned rates_of(const struct gpu_cells_try *tries, size_t count, size_t best,
+                                 uint64_t bytes)
+{
+    const struct gpu_cells_try *one = &tries[best];
+    double all = 1e9 * (double)bytes, least_ns = INFINITY, most_ns = 0, next_ns = INFINITY;
+    for (unsigned i = 0; i < one->count; i++) {
+        least_ns = fmin(least_ns, one->ns[i]);
+        most_ns = fmax(most_ns, one->ns[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (i != best)
+            next_ns = fmin(next_ns, median(&tries[i]));
+    return (struct gpu_tuned){all / median(one), all / most_ns, all / least_ns, all / next_ns};
+}
+
 static bool run_count(struct gpu_run *run, struct gpu_flow *flow, unsigned count, double *ret_ns,
                       struct gpu_err *err)
 {
@@ -139,7 +162,8 @@ static int compare_tries(const void *a, const void *b)
 }
 
 static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, enum gpu_cells_grid grid,
-                 int64_t end_ns, struct gpu_shape *ret_shape, struct gpu_err *err)
+                 int64_t end_ns, struct gpu_shape *ret_shape, struct gpu_tuned *ret_rate,
+                 struct gpu_err *err)
 {
     struct gpu_cells_try tries[GPU_CELLS_TRIES_MAX];
     const struct gpu_device *of = &run->node->device[device];
@@ -172,6 +196,21 @@ static bool tune(struct gpu_run *run, struct gpu_flow *flow, int device, enum gp
     if (tries[best].count == 0)
         return probe_why_set(&err->why, "no shape could be launched");
     *ret_shape = tries[best].shape;
+    *ret_rate = rates_of(tries, again, best, flow->op.bytes);
+    return true;
+}
+
+/* Times the shape of the flow as tuning did; says whether its rate has drifted from then. */
+static bool retime(struct gpu_run *run, struct gpu_flow *flow, const struct gpu_tuned *then,
+                   bool *ret_drifted, struct gpu_err *err)
+{
+    struct gpu_cells_try one = {.shape = flow->op.shape};
+    flow->advance = flow->op.bytes;
+    for (int round = 0; round < GPU_CELLS_TUNE_TIMES; round++)
+        if (!try_shape(run, flow, true, &one, err))
+            return false;
+    struct gpu_tuned now = rates_of(&one, 1, 0, flow->op.bytes);
+    *ret_drifted = one.count == 0 || gpu_cells_tune_drifted(then, &now);
     return true;
 }
 
@@ -184,39 +223,112 @@ static enum gpu_cells_grid grid_of(enum gpu_tune_target target, int way)
                                                                          : GPU_CELLS_GRID_NEEDED;
 }
 
-/* Tunes a whole target of a model, so that it is complete or absent. */
+/* One target of a model: the shapes that it has, or is to have. */
+struct tuning {
+    const struct gpu_cell *cell;
+    enum gpu_tune_target target;
+    int device;
+    int64_t budget_ns; /* of one use */
+    struct gpu_shape shape[GPU_TUNE_WAYS];
+    struct gpu_tuned rate[GPU_TUNE_WAYS];
+};
+
+/* Makes the flow of a use, with bytes that take about as long as tuning wants. */
+static bool make_flow(struct gpu_run *run, const struct tuning *tuning, int way,
+                      struct gpu_flow *ret_flow, struct gpu_err *err)
+{
+    const struct gpu_cell *cell = tuning->cell;
+    int cache = run->node->device[tuning->device].attribute[GPU_ATTRIBUTE_L2_BYTES];
+    bool pulled = way == GPU_TUNE_PULL;
+    struct gpu_path path = {.mechanism = GPU_BY_KERNEL,
+                            .operation = pulled ? GPU_OPERATION_COPY : (enum gpu_operation)way,
+                            .pulled = pulled};
+    /* Reads of the host's memory go from it, writes to it. */
+    bool back = tuning->target == GPU_TUNE_HOST && way == GPU_OPERATION_WRITE;
+    return gpu_path_flow(run->buffers, &path, back ? cell->to : cell->from,
+                         back ? cell->from : cell->to, ret_flow, &err->why) &&
+           find_bytes(run, ret_flow,
+                      tuning->target == GPU_TUNE_OWN && cache > 0 ? CACHES * (uint64_t)cache : 0,
+                      err);
+}
+
+/* Says whether a rate of the known shapes has drifted since they were tuned. */
+static bool find_drift(struct gpu_run *run, const struct tuning *tuning, bool *ret_drifted,
+                       struct gpu_err *err)
+{
+    bool drifted = false;
+    for (int way = 0; way < gpu_tune_operations(tuning->target) && !drifted; way++) {
+        struct gpu_flow flow;
+        if (!make_flow(run, tuning, way, &flow, err) ||
+            !retime(run, &flow, &run->node->device[tuning->device].rate[tuning->target][way],
+                    &drifted, err))
+            return false;
+    }
+    *ret_drifted = drifted;
+    return true;
+}
+
+static bool tune_all(struct gpu_run *run, struct tuning *tuning, struct gpu_err *err)
+{
+    for (int way = 0; way < gpu_tune_operations(tuning->target); way++) {
+        struct gpu_flow flow;
+        int64_t end_ns = probe_clock_ns() + tuning->budget_ns;
+        if (!make_flow(run, tuning, way, &flow, err) ||
+            !tune(run, &flow, tuning->device, grid_of(tuning->target, way), end_ns,
+                  &tuning->shape[way], &tuning->rate[way], err))
+            return false;
+    }
+    return true;
+}
+
+static void ends_of(const struct gpu_node *node, const struct tuning *tuning,
+                    char ret_ends[GPU_TUNE_ENDS_SIZE])
+{
+    const struct gpu_cell *cell = tuning->cell;
+    gpu_tune_ends(node, tuning->device, cell->from == tuning->device ? cell->to : cell->from,
+                  ret_ends);
+}
+
+/* True when the known shapes were timed with the same places as now, so that rates compare. */
+static bool is_same(const struct gpu_node *node, const struct tuning *tuning)
+{
+    char ends[GPU_TUNE_ENDS_SIZE];
+    ends_of(node, tuning, ends);
+    return strcmp(node->device[tuning->device].tuned_ends[tuning->target], ends) == 0;
+}
+
+/* Gives the shapes to all devices of the model. */
+static void hand_out(struct gpu_node *node, const struct tuning *tuning)
+{
+    for (int i = 0; i < node->device_count; i++) {
+        struct gpu_device *other = &node->device[i];
+        if (strcmp(other->model, node->device[tuning->device].model) != 0)
+            continue;
+        for (int way = 0; way < gpu_tune_operations(tuning->target); way++) {
+            *gpu_tune_shape(other, tuning->target, way) = tuning->shape[way];
+            other->rate[tuning->target][way] = tuning->rate[way];
+        }
+        other->tuned |= 1U << tuning->target;
+        other->tuned_at_s[tuning->target] = (int64_t)time(NULL);
+        ends_of(node, tuning, other->tuned_ends[tuning->target]);
+    }
+}
+
+/* Tunes a whole target of a model, so that it is complete or absent. Known shapes stay while their
+ * rates do. */
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
-    enum gpu_tune_target target = (enum gpu_tune_target)cell->variant;
-    int device = cell->from >= 0 ? cell->from : cell->to;
-    int cache = run->node->device[device].attribute[GPU_ATTRIBUTE_L2_BYTES];
-    struct gpu_shape shapes[GPU_TUNE_PULL + 1];
+    struct tuning tuning = {.cell = cell,
+                            .target = (enum gpu_tune_target)cell->variant,
+                            .device = cell->from >= 0 ? cell->from : cell->to};
     struct gpu_err err = {.fault = GPU_FAULT_OTHER};
-    int ways = gpu_tune_operations(target);
-    for (int way = 0; way < ways; way++) {
-        bool pulled = way == GPU_TUNE_PULL;
-        struct gpu_path path = {.mechanism = GPU_BY_KERNEL,
-                                .operation = pulled ? GPU_OPERATION_COPY : (enum gpu_operation)way,
-                                .pulled = pulled};
-        struct gpu_flow flow;
-        /* Reads of the host's memory go from it, writes to it. */
-        bool back = target == GPU_TUNE_HOST && way == GPU_OPERATION_WRITE;
-        int64_t end_ns = probe_clock_ns() + budget_ns / ways;
-        if (!gpu_path_flow(run->buffers, &path, back ? cell->to : cell->from,
-                           back ? cell->from : cell->to, &flow, &err.why) ||
-            !find_bytes(run, &flow,
-                        target == GPU_TUNE_OWN && cache > 0 ? CACHES * (uint64_t)cache : 0, &err) ||
-            !tune(run, &flow, device, grid_of(target, way), end_ns, &shapes[way], &err))
-            return gpu_run_failed(run, cell, NULL, &err);
-    }
-    for (int i = 0; i < run->node->device_count; i++) {
-        struct gpu_device *other = &run->node->device[i];
-        if (strcmp(other->model, run->node->device[device].model) != 0)
-            continue;
-        for (int way = 0; way < ways; way++)
-            *gpu_tune_shape(other, target, way) = shapes[way];
-        other->tuned |= 1U << target;
-    }
+    bool is_due = !(run->node->device[tuning.device].tuned >> tuning.target & 1);
+    tuning.budget_ns = budget_ns / gpu_tune_operations(tuning.target);
+    if ((!is_due && is_same(run->node, &tuning) && !find_drift(run, &tuning, &is_due, &err)) ||
+        (is_due && !tune_all(run, &tuning, &err)))
+        return gpu_run_failed(run, cell, NULL, &err);
+    if (is_due)
+        hand_out(run->node, &tuning);
     return true;
 }
 
@@ -260,7 +372,7 @@ bool gpu_cells_tune(const struct gpu_run *run, struct gpu_cells *cells)
                                     .variant = target,
                                     .is_more = true,
                                     .measure = measure};
-            if (targets[target].there && !(run->node->device[i].tuned >> target & 1))
+            if (targets[target].there)
                 ok = ok && gpu_cells_add(run, cells, &cell);
         }
     }

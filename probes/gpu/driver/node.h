@@ -44,6 +44,17 @@ struct gpu_shape {
     unsigned unroll;      /* 1, 2, 4, 8, 12, 16 */
 };
 
+/* Rates of a tuned shape in bytes/s: the median, lowest and highest of its repetitions when it was
+ * tuned, and the median of the fastest other shape. 0 unknown. */
+struct gpu_tuned {
+    double rate, low, high, next;
+};
+
+#define GPU_TUNE_TARGETS 3 /* memories: its own, a peer's, the host's */
+#define GPU_TUNE_WAYS    4 /* uses of each at most */
+
+#define GPU_TUNE_ENDS_SIZE 40
+
 struct gpu_device {
     int api_device;
     gpu_context context;
@@ -63,8 +74,14 @@ struct gpu_device {
     struct gpu_shape read, write, copy; /* for its own memory; see gpu/timing/launch_shapes.h */
     /* the same in a peer's memory, with copying from there into its own, and in the host's */
     struct gpu_shape peer[4], host[3];
-    /* tuned targets: bits of enum gpu_tune_target */
+    /* tuned targets: bits of enum gpu_tune_target; the same with the rates of all uses, and the
+     * seconds since the epoch at tuning, 0 unknown, and the device and memory that were timed,
+     * "0000:c1:00.0>numa0" */
     unsigned tuned;
+    struct gpu_tuned rate[GPU_TUNE_TARGETS][GPU_TUNE_WAYS];
+    int64_t tuned_at_s[GPU_TUNE_TARGETS];
+    char tuned_ends[GPU_TUNE_TARGETS][GPU_TUNE_ENDS_SIZE];
+    int64_t power_cap_w, clock_max_mhz; /* limits in force; below 0 unknown */
 };
 
 struct gpu_node {
@@ -83,6 +100,7 @@ struct gpu_node {
     struct probe_why closed;
     /* the library that compiled kernels because no built-in ones fit a device; NULL: not needed */
     const char *compiler;
+    char version[32]; /* of the kernel's driver: letters, digits, '.' and '-'; "" unknown */
     int64_t driver_ns, open_ns; /* times to start the driver and to open all devices */
 };
 

@@ -107,6 +107,8 @@ static void why_all(struct reading *reading, const char *why)
         snprintf(reading->why[key], VALUE_SIZE, "%.90s", why);
 }
 
+static int64_t in_watts(int64_t mw) { return mw < 0 ? -1 : (mw + 500) / 1000; }
+
 static void read_nvidia(const struct gpu_conditions *conditions, const struct gpu_device *device,
                         struct reading *reading)
 {
@@ -122,11 +124,20 @@ static void read_nvidia(const struct gpu_conditions *conditions, const struct gp
     }
     set_switch(reading, ECC, said.ecc);
     set_switch(reading, MIG, said.mig);
-    set_number(reading, POWER_CAP, said.power_cap_mw < 0 ? -1 : (said.power_cap_mw + 500) / 1000);
+    set_number(reading, POWER_CAP, in_watts(said.power_cap_mw));
     set_number(reading, CLOCK, said.clock_mhz);
     set_number(reading, MEMORY_CLOCK, said.memory_clock_mhz);
     if (said.clock_events >= 0)
         gpu_nvml_device_events(said.clock_events, reading->value[THROTTLE], VALUE_SIZE);
+}
+
+/* ret_amd is forgotten. */
+static void read_sysfs(const char *root, const struct gpu_device *device,
+                       struct gpu_amd_device *ret_amd)
+{
+    snprintf(ret_amd->pci, sizeof ret_amd->pci, "%s", device->name);
+    ret_amd->is_part = true; /* a GPU that the PCI bus does not show has its device's facts */
+    gpu_sysfs_device_read(root, ret_amd);
 }
 
 /* ROCr calls memory of malloc reachable by default (SVM_ACCESSIBLE_BY_DEFAULT, HIP's
@@ -137,13 +148,11 @@ static void read_amd(const struct gpu_conditions *conditions, const struct gpu_a
     struct gpu_amd_device said;
     int pageable = 0;
     gpu_sysfs_device_forget(&said);
-    snprintf(said.pci, sizeof said.pci, "%s", device->name);
-    said.is_part = true; /* a GPU that the PCI bus does not show has its device's facts */
-    gpu_sysfs_device_read(conditions->root, &said);
+    read_sysfs(conditions->root, device, &said);
     why_all(reading, "sysfs does not show it");
     set(reading, PARTITION, "%s", said.partition);
     set(reading, MEMORY_PARTITION, "%s", said.memory_partition);
-    set_number(reading, POWER_CAP, said.power_cap_mw < 0 ? -1 : (said.power_cap_mw + 500) / 1000);
+    set_number(reading, POWER_CAP, in_watts(said.power_cap_mw));
     set_number(reading, CLOCK, said.clock_mhz);
     set_number(reading, MEMORY_CLOCK, said.memory_clock_mhz);
     if (api->attribute(api, device->api_device, GPU_ATTRIBUTE_PAGEABLE, &pageable) == 0)
@@ -169,6 +178,35 @@ static void read_iommu(const char *root, const struct gpu_device *device, struct
         set(reading, IOMMU, "none");
 }
 
+/* True where nothing of this machine is the device's: it is a stand-in's. */
+static bool is_elsewhere(const struct gpu_conditions *conditions, const struct gpu_node *node)
+{
+    return node->api->is_standin && conditions->root[0] == '\0';
+}
+
+void gpu_conditions_limits(struct gpu_conditions *conditions, struct gpu_node *node)
+{
+    bool is_cuda = strcmp(node->api->name, "cuda") == 0;
+    wait_for_library(conditions);
+    node->version[0] = '\0';
+    if (is_cuda && !is_elsewhere(conditions, node))
+        snprintf(node->version, sizeof node->version, "%.*s",
+                 (int)strspn(conditions->driver, "0123456789abcdefghijklmnopqrstuvwxyz.-"),
+                 conditions->driver);
+    for (int i = 0; i < node->device_count; i++) {
+        struct gpu_device *device = &node->device[i];
+        struct gpu_nvml_device nvidia = {.power_cap_mw = -1, .clock_max_mhz = -1};
+        struct gpu_amd_device amd;
+        gpu_sysfs_device_forget(&amd);
+        if (is_cuda && conditions->has_nvml && !is_elsewhere(conditions, node))
+            (void)gpu_nvml_device_conditions(&conditions->nvml, device->name, &nvidia);
+        if (!is_cuda && !is_elsewhere(conditions, node))
+            read_sysfs(conditions->root, device, &amd);
+        device->power_cap_w = in_watts(is_cuda ? nvidia.power_cap_mw : amd.power_cap_mw);
+        device->clock_max_mhz = is_cuda ? nvidia.clock_max_mhz : amd.clock_max_mhz;
+    }
+}
+
 /* NULL when out of memory. A stand-in's GPUs are not those of this machine. */
 static struct reading *read_all(struct gpu_conditions *conditions, const struct gpu_node *node)
 {
@@ -176,7 +214,7 @@ static struct reading *read_all(struct gpu_conditions *conditions, const struct 
     bool is_cuda = strcmp(node->api->name, "cuda") == 0;
     wait_for_library(conditions);
     for (int i = 0; readings != NULL && i < node->device_count; i++) {
-        if (node->api->is_standin && conditions->root[0] == '\0') {
+        if (is_elsewhere(conditions, node)) {
             why_all(&readings[i], "the driver is a stand-in");
             continue;
         }

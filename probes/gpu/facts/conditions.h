@@ -32,4 +32,8 @@ void gpu_conditions_print(struct gpu_conditions *conditions, const struct gpu_no
 void gpu_conditions_print_end(struct gpu_conditions *conditions, const struct gpu_node *node,
                               struct probe_line *line);
 
+/* Sets the limits of the devices' clocks and power, and the version of the kernel's driver; unknown
+ * ones -1 and "". */
+void gpu_conditions_limits(struct gpu_conditions *conditions, struct gpu_node *node);
+
 void gpu_conditions_done(struct gpu_conditions *conditions);

@@ -3,10 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WAYS_MAX 4
+_Static_assert(GPU_TUNE_TARGET_COUNT == GPU_TUNE_TARGETS && GPU_TUNE_PULL + 1 == GPU_TUNE_WAYS,
+               "a device has room for the rates of all");
+
+#define NAME_SIZE 192
 
 static const char *const prefixes[GPU_TUNE_TARGET_COUNT] = {"", "peer-", "host-"};
-static const char *const ways[WAYS_MAX] = {"read", "write", "copy", [GPU_TUNE_PULL] = "pull"};
+static const char *const ways[GPU_TUNE_WAYS] = {"read", "write", "copy", [GPU_TUNE_PULL] = "pull"};
 
 int gpu_tune_operations(enum gpu_tune_target target)
 {
@@ -34,28 +37,53 @@ void gpu_tune_default(struct gpu_node *node)
         for (int target = 0; target < GPU_TUNE_TARGET_COUNT; target++)
             for (int way = 0; way < gpu_tune_operations((enum gpu_tune_target)target); way++)
                 *gpu_tune_shape(device, (enum gpu_tune_target)target, way) = shape;
+        memset(device->rate, 0, sizeof device->rate);
+        memset(device->tuned_at_s, 0, sizeof device->tuned_at_s);
+        memset(device->tuned_ends, 0, sizeof device->tuned_ends);
         device->tuned = 0;
     }
 }
 
-/* "NVIDIA H200/13000: " */
-static int write_name(const struct gpu_device *device, int driver, char *text, size_t size)
+/* "NVIDIA H200/13000" */
+static size_t write_name(const struct gpu_device *device, int driver, char *text)
 {
-    return snprintf(text, size, "%s/%d: ", device->model, driver);
+    return (size_t)snprintf(text, NAME_SIZE, "%s/%d", device->model, driver);
 }
 
-/* " host-copy 256x132u4" within the text of one model, which ends at a semicolon. */
+/* ",700W,1980MHz,580.95.05": the limits that are known */
+static size_t write_limits(const struct gpu_node *node, const struct gpu_device *device, char *text)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    if (device->power_cap_w >= 0)
+        used += (size_t)snprintf(text + used, NAME_SIZE - used, ",%lldW",
+                                 (long long)device->power_cap_w);
+    if (device->clock_max_mhz >= 0)
+        used += (size_t)snprintf(text + used, NAME_SIZE - used, ",%lldMHz",
+                                 (long long)device->clock_max_mhz);
+    if (node->version[0] != '\0')
+        used += (size_t)snprintf(text + used, NAME_SIZE - used, ",%s", node->version);
+    return used;
+}
+
+/* " host-copy 256x132u4 2.31e+10 2.3e+10 2.32e+10 2.29e+10" within the text of one section, which
+ * ends at a semicolon. */
 static bool find_shape(const char *text, enum gpu_tune_target target, int way,
-                       struct gpu_shape *ret_shape)
+                       struct gpu_shape *ret_shape, struct gpu_tuned *ret_rate)
 {
     char key[32];
     int length = snprintf(key, sizeof key, " %s%s ", prefixes[target], ways[way]);
     const char *end = strchr(text, ';'), *found = strstr(text, key);
     struct gpu_shape shape;
-    if (found == NULL || (end != NULL && found > end) ||
-        sscanf(found + length, "%5ux%7uu%2u", &shape.block, &shape.grid, &shape.unroll) != 3)
+    struct gpu_tuned rate = {0};
+    if (found == NULL || (end != NULL && found > end))
+        return false;
+    int count = sscanf(found + length, "%5ux%7uu%2u %12lf %12lf %12lf %12lf", &shape.block,
+                       &shape.grid, &shape.unroll, &rate.rate, &rate.low, &rate.high, &rate.next);
+    if (count != 3 && count != 7)
         return false;
     *ret_shape = shape;
+    *ret_rate = count == 7 ? rate : (struct gpu_tuned){0};
     return shape.block >= 32 && shape.block <= 1024 && shape.block % 32 == 0 &&
            shape.grid <= 1U << 20 &&
            (shape.unroll == 12 ||
@@ -65,9 +93,10 @@ static bool find_shape(const char *text, enum gpu_tune_target target, int way,
 static bool has_target(const char *text, enum gpu_tune_target target)
 {
     struct gpu_shape shape;
+    struct gpu_tuned rate;
     bool all = true;
     for (int way = 0; way < gpu_tune_operations(target); way++)
-        all = all && find_shape(text, target, way, &shape);
+        all = all && find_shape(text, target, way, &shape, &rate);
     return all;
 }
 
@@ -87,27 +116,95 @@ bool gpu_tune_is_text(const char *text)
     return true;
 }
 
+/* The device that tunes for the model of this one: the first usable. */
+static const struct gpu_device *tuner_of(const struct gpu_node *node, int index)
+{
+    for (int i = 0; i < node->device_count; i++)
+        if (node->device[i].usable && strcmp(node->device[i].model, node->device[index].model) == 0)
+            return &node->device[i];
+    return &node->device[index];
+}
+
+void gpu_tune_ends(const struct gpu_node *node, int device, int memory,
+                   char ret_ends[GPU_TUNE_ENDS_SIZE])
+{
+    if (memory >= 0)
+        snprintf(ret_ends, GPU_TUNE_ENDS_SIZE, "%s>%s", node->device[device].name,
+                 node->device[memory].name);
+    else
+        snprintf(ret_ends, GPU_TUNE_ENDS_SIZE, "%s>numa%d", node->device[device].name,
+                 node->numa[GPU_PLACE_NUMA(0) - memory]);
+}
+
+/* Reads ",0000:c1:00.0>numa0" at text; returns what follows, text itself where there is none. */
+static const char *read_ends(const char *text, char ret_ends[GPU_TUNE_ENDS_SIZE])
+{
+    char ends[GPU_TUNE_ENDS_SIZE];
+    int length = 0;
+    ret_ends[0] = '\0';
+    if (sscanf(text, ",%39[^ ;,]%n", ends, &length) != 1 || strchr(ends, '>') == NULL ||
+        ends[length - 2] != ':')
+        return text;
+    ends[length - 2] = '\0';
+    memcpy(ret_ends, ends, (size_t)length - 1);
+    return text + length - 1;
+}
+
+/* Returns the shapes of a section that holds for the device, from the blank before the first one,
+ * the time of tuning, and what was timed; NULL: it is another's, or was tuned under other limits.
+ */
+static const char *shapes_for(const char *section, const struct gpu_node *node,
+                              const struct gpu_device *device, int driver, int64_t *ret_at_s,
+                              char ret_ends[GPU_TUNE_ENDS_SIZE])
+{
+    char text[NAME_SIZE];
+    ret_ends[0] = '\0';
+    size_t length = write_name(device, driver, text);
+    long long at_s = 0;
+    int digits = 0;
+    if (strncmp(section, text, length) != 0)
+        return NULL;
+    section += length;
+    if (section[0] == '@' && sscanf(section, "@%18lld%n", &at_s, &digits) == 1 && at_s > 0) {
+        section += digits;
+        length = write_limits(node, device, text);
+        if (strncmp(section, text, length) != 0)
+            return NULL;
+        section = read_ends(section + length, ret_ends);
+    }
+    *ret_at_s = at_s;
+    return strncmp(section, ": ", 2) == 0 ? section + 1 : NULL;
+}
+
+static void take_target(struct gpu_device *device, const char *section, int64_t at_s,
+                        const char *ends, enum gpu_tune_target target)
+{
+    struct gpu_shape shapes[GPU_TUNE_WAYS];
+    struct gpu_tuned rates[GPU_TUNE_WAYS];
+    bool all = true;
+    for (int way = 0; way < gpu_tune_operations(target); way++)
+        all = all && find_shape(section, target, way, &shapes[way], &rates[way]);
+    for (int way = 0; all && way < gpu_tune_operations(target); way++) {
+        *gpu_tune_shape(device, target, way) = shapes[way];
+        device->rate[target][way] = rates[way];
+    }
+    if (all) {
+        device->tuned |= 1U << target;
+        device->tuned_at_s[target] = at_s;
+        snprintf(device->tuned_ends[target], GPU_TUNE_ENDS_SIZE, "%s", ends);
+    }
+}
+
 void gpu_tune_parse(struct gpu_node *node, int driver, const char *text)
 {
-    for (int i = 0; i < node->device_count; i++) {
-        struct gpu_device *device = &node->device[i];
-        char name[96];
-        size_t length = (size_t)write_name(device, driver, name, sizeof name);
-        const char *found = text;
-        while ((found = strstr(found, name)) != NULL && found != text &&
-               strncmp(found - 2, "; ", 2) != 0)
-            found += length;
-        for (int target = 0; found != NULL && target < GPU_TUNE_TARGET_COUNT; target++) {
-            struct gpu_shape shapes[WAYS_MAX];
-            bool all = true;
-            for (int way = 0; way < gpu_tune_operations((enum gpu_tune_target)target); way++)
-                all = all && find_shape(found + length - 1, (enum gpu_tune_target)target, way,
-                                        &shapes[way]);
-            if (!all)
-                continue;
-            for (int way = 0; way < gpu_tune_operations((enum gpu_tune_target)target); way++)
-                *gpu_tune_shape(device, (enum gpu_tune_target)target, way) = shapes[way];
-            device->tuned |= 1U << target;
+    for (const char *section = text; section != NULL; section = strstr(section, "; ")) {
+        section += section == text ? 0 : 2;
+        for (int i = 0; i < node->device_count; i++) {
+            int64_t at_s;
+            char ends[GPU_TUNE_ENDS_SIZE];
+            const char *shapes = shapes_for(section, node, tuner_of(node, i), driver, &at_s, ends);
+            for (int target = 0; shapes != NULL && target < GPU_TUNE_TARGET_COUNT; target++)
+                take_target(&node->device[i], shapes, at_s, ends, (enum gpu_tune_target)target);
         }
     }
 }
@@ -121,31 +218,48 @@ static bool is_new_model(const struct gpu_node *node, int index)
     return node->device[index].tuned != 0;
 }
 
+/* Returns the length of the section, or 0 where it does not fit. */
+static size_t print_section(const struct gpu_node *node, int index, int driver,
+                            enum gpu_tune_target target, char *ret_text, size_t size)
+{
+    struct gpu_device copy = node->device[index], *device = &copy;
+    char name[NAME_SIZE], limits[NAME_SIZE] = "", time[32] = "";
+    write_name(device, driver, name);
+    if (device->tuned_at_s[target] > 0) {
+        snprintf(time, sizeof time, "@%lld", (long long)device->tuned_at_s[target]);
+        size_t length = write_limits(node, tuner_of(node, index), limits);
+        if (device->tuned_ends[target][0] != '\0')
+            snprintf(limits + length, sizeof limits - length, ",%s", device->tuned_ends[target]);
+    }
+    size_t used = (size_t)snprintf(ret_text, size, "%s%s%s:", name, time, limits);
+    for (int way = 0; way < gpu_tune_operations(target) && used < size; way++) {
+        const struct gpu_shape *shape = gpu_tune_shape(device, target, way);
+        const struct gpu_tuned *rate = &device->rate[target][way];
+        used += (size_t)snprintf(ret_text + used, size - used, " %s%s %ux%uu%u", prefixes[target],
+                                 ways[way], shape->block, shape->grid, shape->unroll);
+        if (rate->rate > 0 && used < size)
+            used += (size_t)snprintf(ret_text + used, size - used, " %.5g %.5g %.5g %.5g",
+                                     rate->rate, rate->low, rate->high, rate->next);
+    }
+    return used < size ? used : 0;
+}
+
 void gpu_tune_print(const struct gpu_node *node, int driver, char *ret_text, size_t size)
 {
     size_t used = 0;
     ret_text[0] = '\0';
     for (int i = 0; i < node->device_count; i++) {
-        struct gpu_device device = node->device[i];
-        char text[512];
-        if (!is_new_model(node, i))
-            continue;
-        /* the text of each shape begins with a blank */
-        int length = write_name(&device, driver, text, sizeof text) - 1;
-        for (int target = 0; target < GPU_TUNE_TARGET_COUNT; target++)
-            for (int way = 0; way < gpu_tune_operations((enum gpu_tune_target)target) &&
-                              (device.tuned >> target & 1);
-                 way++) {
-                const struct gpu_shape *shape =
-                    gpu_tune_shape(&device, (enum gpu_tune_target)target, way);
-                length +=
-                    snprintf(text + length, sizeof text - (size_t)length, " %s%s %ux%uu%u",
-                             prefixes[target], ways[way], shape->block, shape->grid, shape->unroll);
-            }
-        size_t needed = (size_t)length + (used > 0 ? 2 : 0);
-        if (used + needed >= size)
-            return;
-        snprintf(ret_text + used, size - used, "%s%s", used > 0 ? "; " : "", text);
-        used += needed;
+        for (int target = 0; is_new_model(node, i) && target < GPU_TUNE_TARGET_COUNT; target++) {
+            char text[768];
+            size_t length = node->device[i].tuned >> target & 1
+                                ? print_section(node, i, driver, (enum gpu_tune_target)target, text,
+                                                sizeof text)
+                                : 0,
+                   needed = length + (used > 0 ? 2 : 0);
+            if (length == 0 || used + needed >= size)
+                continue;
+            snprintf(ret_text + used, size - used, "%s%s", used > 0 ? "; " : "", text);
+            used += needed;
+        }
     }
 }

@@ -91,7 +91,8 @@ static void this_machine_is_seen_and_recorded(void **state)
     assert_true(graph_count(live.graph, PLACE_CORE) >= 1);
     assert_true(graph_count(live.graph, PLACE_NUMA) >= 1);
     assert_int_equal(live.graph->origin, ORIGIN_LIVE);
-    const struct folder_contents contents = {live.graph, ORIGIN_LIVE, live.values, NULL, NULL};
+    const struct folder_contents contents = {live.graph, ORIGIN_LIVE, live.values,
+                                             NULL,       NULL,        NULL};
     assert_int_equal(discover_write_folder(&io, NULL, &contents, write_file, NULL, &err), BERTH_OK);
     assert_int_equal(discover_folder(folder, &again, &err), BERTH_OK);
     assert_int_equal(again.graph->origin, ORIGIN_RECORDED);
@@ -111,8 +112,10 @@ static void a_folder_records_as_itself(void **state)
     snprintf(path, sizeof path, "tests/nodes/%s", name);
     assert_int_equal(discover_folder(path, &first, &err), BERTH_OK);
     make_folder(state);
-    const struct folder_contents contents = {first.graph, first.graph->origin, first.values,
-                                             first.sets, NULL};
+    static const char shapes[] = "AMD Instinct MI250X/507@1790000000,0000:c1:00.0>numa3: host-copy "
+                                 "256x132u4 2e+10 1e+10 3e+10 1e+10";
+    const struct folder_contents contents = {
+        first.graph, first.graph->origin, first.values, first.sets, NULL, shapes};
     assert_int_equal(discover_write_folder(&io, path, &contents, write_file, NULL, &err), BERTH_OK);
     assert_int_equal(discover_folder(folder, &again, &err), BERTH_OK);
     remove_folder(state);
@@ -138,8 +141,8 @@ static void a_visitor_may_stop(void **state)
     const struct files io = {""};
     int calls = 0;
     assert_int_equal(discover_folder("tests/nodes/mi250x", &found, NULL), BERTH_OK);
-    const struct folder_contents contents = {found.graph, ORIGIN_RECORDED, found.values, found.sets,
-                                             NULL};
+    const struct folder_contents contents = {
+        found.graph, ORIGIN_RECORDED, found.values, found.sets, NULL, NULL};
     assert_int_equal(
         discover_write_folder(&io, "tests/nodes/mi250x", &contents, stop_at_once, &calls, NULL),
         BERTH_OK);

@@ -255,7 +255,8 @@ static void a_live_machine_with_them_replays_to_the_same_graph(void **state)
     assert_string_equal(graph_place(live.graph, gpu)->pci, "ffff:fe:06.0");
     assert_string_equal(place_detail(graph_place(live.graph, gpu), "vendor"), "nvidia");
 
-    const struct folder_contents contents = {live.graph, ORIGIN_LIVE, live.values, NULL, NULL};
+    const struct folder_contents contents = {live.graph, ORIGIN_LIVE, live.values,
+                                             NULL,       NULL,        NULL};
     assert_int_equal(discover_write_folder(&io, NULL, &contents, put_file, (void *)"/node", &err),
                      BERTH_OK);
     again = load_folder("/node");

@@ -292,8 +292,8 @@ static void shapes_as_text(void **state)
     assert_int_equal(fake->node.device[0].tuned, 1U << GPU_TUNE_OWN | 1U << GPU_TUNE_HOST);
     gpu_tune_print(&fake->node, 13000, text, sizeof text);
     assert_true(gpu_tune_is_text(text));
-    assert_string_equal(text, "Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x0u1 "
-                              "host-read 256x100u2 host-write 256x100u2 "
+    assert_string_equal(text, "Fake 1/13000: read 512x100u12 write 256x200u4 copy 1024x0u1; "
+                              "Fake 1/13000: host-read 256x100u2 host-write 256x100u2 "
                               "host-copy 256x100u16");
     /* Pulling belongs to a peer's memory: without it, in records of an older probe, the memory is
      * not tuned. */
@@ -327,6 +327,56 @@ static void shapes_as_text(void **state)
         assert_int_equal(fake->node.device[0].read.block, 256);
     }
     free(fake);
+}
+
+/* A tuned target comes back with its rates and time, unless the limits or the driver are others. */
+static void shapes_are_of_their_limits(void **state)
+{
+    (void)state;
+    struct fake *fake = fake_new(2);
+    struct gpu_device *device = &fake->node.device[0];
+    static const char good[] =
+        "Fake 1/13000@1790000000,600W,580.95.05,0:0>1:0: read 512x100u12 4e+12 3.9e+12 "
+        "4.1e+12 3.8e+12 write 256x0u4 2e+12 2e+12 2e+12 1.5e+12 copy "
+        "256x0u4 1e+12 1e+12 1e+12 9e+11";
+    char text[1024];
+    fake->node.device[0].power_cap_w = fake->node.device[1].power_cap_w = 600;
+    fake->node.device[0].clock_max_mhz = fake->node.device[1].clock_max_mhz = -1;
+    snprintf(fake->node.version, sizeof fake->node.version, "580.95.05");
+    assert_true(gpu_tune_is_text(good));
+    gpu_tune_parse(&fake->node, 13000, good);
+    assert_int_equal(device->tuned, 1U << GPU_TUNE_OWN);
+    assert_int_equal(device->tuned_at_s[GPU_TUNE_OWN], 1790000000);
+    assert_true(device->rate[GPU_TUNE_OWN][GPU_OPERATION_READ].low == 3.9e12);
+    assert_true(device->rate[GPU_TUNE_OWN][GPU_OPERATION_COPY].next == 9e11);
+    assert_string_equal(device->tuned_ends[GPU_TUNE_OWN], "0:0>1:0");
+    gpu_tune_print(&fake->node, 13000, text, sizeof text);
+    assert_string_equal(text, good);
+    for (int other = 0; other < 3; other++) {
+        gpu_tune_default(&fake->node);
+        device->power_cap_w = other == 0 ? 500 : 600;
+        device->clock_max_mhz = other == 1 ? 1980 : -1;
+        snprintf(fake->node.version, sizeof fake->node.version, other == 2 ? "590.1" : "580.95.05");
+        gpu_tune_parse(&fake->node, 13000, good);
+        assert_int_equal(device->tuned, 0);
+        assert_int_equal(fake->node.device[1].tuned, 0); /* the first of a model tunes for it */
+    }
+    gpu_tune_default(&fake->node);
+    gpu_tune_parse(&fake->node, 13010, good);
+    assert_int_equal(device->tuned, 0);
+    free(fake);
+}
+
+static void drift_is_beyond_both_ranges(void **state)
+{
+    (void)state;
+    const struct gpu_tuned then = {100, 99, 101, 90}, unknown = {0};
+    assert_false(gpu_cells_tune_drifted(&then, &then));
+    assert_false(gpu_cells_tune_drifted(&then, &(struct gpu_tuned){97, 94, 99, 0})); /* overlap */
+    assert_false(gpu_cells_tune_drifted(&then, &(struct gpu_tuned){101.1, 101.05, 101.2, 0}));
+    assert_true(gpu_cells_tune_drifted(&then, &(struct gpu_tuned){97, 96, 98, 0}));
+    assert_true(gpu_cells_tune_drifted(&then, &(struct gpu_tuned){103, 102, 104, 0}));
+    assert_false(gpu_cells_tune_drifted(&unknown, &then));
 }
 
 static void the_best_shape(void **state)
@@ -396,6 +446,8 @@ int main(void)
         cmocka_unit_test(sets_of_peer_copies),
         cmocka_unit_test(all_and_one),
         cmocka_unit_test(shapes_as_text),
+        cmocka_unit_test(shapes_are_of_their_limits),
+        cmocka_unit_test(drift_is_beyond_both_ranges),
         cmocka_unit_test(the_best_shape),
         cmocka_unit_test(kernels_share_their_device),
     };

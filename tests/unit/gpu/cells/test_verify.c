@@ -167,10 +167,21 @@ static void shapes_are_found(void **state)
         assert_int_equal(device->copy.grid, 0);
         assert_int_equal(device->tuned, 1U << GPU_TUNE_OWN | 1U << GPU_TUNE_PEER);
     }
-    struct gpu_cells cells = {0};
-    assert_true(gpu_cells_tune(rig.run, &cells));
-    assert_int_equal(cells.count, 0); /* once */
-    gpu_cells_done(&cells);
+    /* they stay while their rates do, and are found anew when those have drifted */
+    const struct gpu_device *device = &rig.fake->node.device[1];
+    struct gpu_tuned rate = device->rate[GPU_TUNE_OWN][GPU_OPERATION_READ];
+    assert_true(rate.low <= rate.rate && rate.rate <= rate.high && rate.next > 0);
+    assert_true(device->tuned_at_s[GPU_TUNE_PEER] > 0);
+    rig.fake->node.device[0].tuned_at_s[GPU_TUNE_OWN] = 1;
+    assert_int_equal(measure_all(&rig, gpu_cells_tune), 2);
+    assert_int_equal(rig.fake->node.device[0].tuned_at_s[GPU_TUNE_OWN], 1);
+    rig.fake->rate_of_unroll[12] = 30;
+    rig.fake->rate_of_unroll[8] = 52;
+    assert_int_equal(measure_all(&rig, gpu_cells_tune), 2);
+    assert_true(rig.fake->node.device[0].tuned_at_s[GPU_TUNE_OWN] > 1);
+    assert_int_equal(device->read.unroll, 8);
+    assert_int_equal(device->peer[GPU_TUNE_PULL].unroll, 8);
+    assert_true(device->rate[GPU_TUNE_OWN][GPU_OPERATION_READ].rate < 0.9 * rate.rate);
     close(rig.pipe[1]);
     end(&rig);
 }

@@ -1,0 +1,44 @@
+/* berth tuning: launch shapes and sizes that are tuned. */
+#include "cmd/cmd.h"
+#include "ui/answer.h"
+
+enum { OPERATION, WHY, OPTIONS };
+
+static const char *const operations[] = {"read", "write", "copy", "pull", NULL};
+
+static const struct cmd_option options[] = {
+    [OPERATION] = {.name = "operation",
+                   .value = "WORD",
+                   .help = "of the gpu's kernels in that memory:",
+                   .choices = operations},
+    [WHY] = CMD_WHY};
+
+static int set_parameters(struct cmd *cmd, json_t *parameters)
+{
+    static const char *const keys[] = {"place", "to"};
+    const char *operation = cmd_value(cmd, &options[OPERATION]);
+    bool fine = operation == NULL ||
+                json_object_set_new(parameters, "operation", json_string(operation)) == 0;
+    for (size_t i = 0; fine && i < cmd->operand_count; i++)
+        fine = json_object_set_new(parameters, keys[i], json_string(cmd->operand[i])) == 0;
+    return fine ? CMD_DONE : cmd_fail_memory();
+}
+
+static int run(struct cmd *cmd)
+{
+    return cmd_answer(cmd, "io.berth.Fabric.GetTuning", set_parameters, ui_tuning);
+}
+
+const struct cmd_command cmd_tuning = {
+    .name = "tuning",
+    .operands = "[GPU [MEMORY]]",
+    .about = "how kernels are launched best, and from which size a copy engine is faster",
+    .options = options,
+    .option_count = OPTIONS,
+    .most_operands = 2,
+    .run = run,
+    .notes = {"berth tuning gpu0 gpu1",
+              "Without a GPU: each one's kernels in its own memory. With a memory, a gpu or a numa "
+              "node: those in it, copy from the GPU's own, pull into it.",
+              "Results that no longer hold are stale; the next probe tunes them anew."},
+};
