@@ -32,7 +32,7 @@ static void put_heading(struct ui *ui, const char *heading)
 void cmd_help(struct ui *ui, const struct cmd *cmd)
 {
     ui_put(ui, "berth: where to run and where to allocate on this node, by measurement.\n"
-               "usage: berth [--socket PATH | --node FOLDER] [--json] COMMAND ...\n\n");
+               "usage: berth [--socket PATH | --node FOLDER] [--json] COMMAND ...\n");
     put_heading(ui, "Commands");
     struct ui_table table;
     ui_table_begin(&table, ui, "ll");
@@ -44,7 +44,7 @@ void cmd_help(struct ui *ui, const struct cmd *cmd)
     ui_put(ui, "\n");
     put_heading(ui, "Options");
     put_options(ui, cmd_globals, CMD_GLOBALS);
-    ui_put(ui, "\nberth COMMAND --help shows a command's own options; man berth has all.\n");
+    ui_put(ui, "berth COMMAND --help shows a command's own options; man berth has all.\n");
     ui_put(ui, "Exit status: 0 done, 64 wrong usage, 65 bad data, 69 no daemon, 75 try again.\n");
 }
 

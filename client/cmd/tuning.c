@@ -19,7 +19,7 @@ static int set_parameters(struct cmd *cmd, json_t *parameters)
     const char *operation = cmd_value(cmd, &options[OPERATION]);
     bool fine = operation == NULL ||
                 json_object_set_new(parameters, "operation", json_string(operation)) == 0;
-    for (size_t i = 0; fine && i < cmd->operand_count; i++)
+    for (size_t i = 0; fine && i < cmd->operand_count && i < sizeof keys / sizeof *keys; i++)
         fine = json_object_set_new(parameters, keys[i], json_string(cmd->operand[i])) == 0;
     return fine ? CMD_DONE : cmd_fail_memory();
 }
@@ -31,14 +31,16 @@ static int run(struct cmd *cmd)
 
 const struct cmd_command cmd_tuning = {
     .name = "tuning",
-    .operands = "[GPU [MEMORY]]",
+    .operands = "[PLACE [TO]]",
     .about = "how kernels are launched best, and from which size a copy engine is faster",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = 2,
     .run = run,
-    .notes = {"berth tuning gpu0 gpu1",
-              "Without a GPU: each one's kernels in its own memory. With a memory, a gpu or a numa "
-              "node: those in it, copy from the GPU's own, pull into it.",
-              "Results that no longer hold are stale; the next probe tunes them anew."},
+    .notes =
+        {"berth tuning gpu0 gpu1",
+         "Of one gpu: its kernels in its own memory; without it, of each gpu. With a second "
+         "place, a gpu or a numa node: its kernels in that memory; copy moves bytes there, pull "
+         "from there.",
+         "Results that no longer hold are stale; the next probe tunes them anew."},
 };

@@ -51,10 +51,10 @@ struct tuned_sizes_threshold tuned_sizes_threshold(const struct curves *curves,
     if (found.why_not != NULL)
         return found;
     double least = fmax((double)engine->least_bytes, (double)kernel->least_bytes),
-           most = fmin((double)engine->most_bytes, (double)kernel->most_bytes),
-           step = exp2(1.0 / STEPS_OF_TWO), certain = NAN;
-    int before = 0, changes = 0;
-    for (double bytes = least; bytes <= most * (1 + 1e-9); bytes *= step) {
+           most = fmin((double)engine->most_bytes, (double)kernel->most_bytes), certain = NAN;
+    int before = 0, changes = 0, steps = (int)(log2(most / least) * STEPS_OF_TWO);
+    for (int i = 0; i <= steps; i++) {
+        double bytes = least * exp2((double)i / STEPS_OF_TWO);
         struct called by_engine = call_of(curves, engine, bytes),
                       by_kernel = call_of(curves, kernel, bytes);
         int now = order_at(by_engine, by_kernel);
@@ -94,9 +94,12 @@ struct tuned_sizes_threshold tuned_sizes_threshold(const struct curves *curves,
 double tuned_sizes_chunk(const struct curve *curve)
 {
     double most = curve_wmax_bytes_per_s(curve);
-    for (double bytes = exp2(ceil(log2((double)curve->least_bytes)));
-         bytes <= (double)curve->most_bytes; bytes *= 2)
+    int first = (int)ceil(log2((double)curve->least_bytes)),
+        last = (int)floor(log2((double)curve->most_bytes));
+    for (int power = first; power <= last; power++) {
+        double bytes = exp2(power);
         if (1e9 * bytes / curve_time_ns(curve, bytes) >= TUNED_SIZES_SHARE * most)
             return bytes;
+    }
     return NAN;
 }

@@ -57,7 +57,8 @@ static void read_head(const struct section *section, struct tuning *tuning)
     if (part == NULL || sscanf(part, "@%18lld", &number) != 1 || number <= 0)
         return;
     tuning->tuned_at_s = number;
-    for (part = strtok_r(part, ",", &rest); (part = strtok_r(NULL, ",", &rest)) != NULL;)
+    strtok_r(part, ",", &rest); /* the time */
+    while ((part = strtok_r(NULL, ",", &rest)) != NULL)
         if (sscanf(part, "%9lld%3[A-Za-z]", &number, unit) == 2 && strcmp(unit, "W") == 0)
             tuning->power_cap_w = number;
         else if (sscanf(part, "%9lld%3[A-Za-z]", &number, unit) == 2 && strcmp(unit, "MHz") == 0)

@@ -188,7 +188,7 @@ static void print_chunk(struct print *reply, const struct use *use,
     double bytes = curve != NULL ? tuned_sizes_chunk(curve) : (double)NAN;
     if (curve != NULL)
         tuned.why_not = "no measured size reaches 95 % of the highest rate";
-    if (!isnan(bytes)) {
+    if (curve != NULL && !isnan(bytes)) {
         double ns = curve_time_ns(curve, bytes), half = curve_fit_spread(&curve->fit, bytes);
         bool has_half = half < 1; /* NAN as well has none */
         tuned = (struct tuned){(int64_t)bytes,
