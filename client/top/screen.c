@@ -119,6 +119,28 @@ static void put_now(struct screen *screen)
     ui_done(&line);
 }
 
+/* Says what was measured last in the background, what it cost, and why the next unit waits. */
+static void put_background(struct screen *screen)
+{
+    const json_t *measuring = json_object_get(screen->top->status, "measuring");
+    const char *last = ui_member(measuring, "last"), *waits = ui_member(measuring, "waits");
+    char time[UI_NUMBER];
+    struct ui line = {.utf8 = true};
+    if (!json_is_object(measuring))
+        return;
+    ui_put(&line, "background: ");
+    if (*last != '\0')
+        ui_put(&line, "%.80s took %s; ", last,
+               ui_time(&line, time, ui_member_number(measuring, "last_cost_ns")));
+    ui_put(&line, "%.2g %% of the last hour (budget %.2g %%)",
+           100 * ui_member_number(measuring, "last_hour"),
+           100 * ui_member_number(measuring, "budget"));
+    if (*waits != '\0')
+        ui_put(&line, "; waits for %.120s", waits);
+    put_sentence(screen, 0, line.text == NULL ? "" : line.text);
+    ui_done(&line);
+}
+
 static void put_title(struct screen *screen)
 {
     const struct top *top = screen->top;
@@ -130,6 +152,7 @@ static void put_title(struct screen *screen)
     put_sentence(screen, colour_of(verdict) | A_BOLD, ui_member(top->check, "reason"));
     put_sentence(screen, COLOR_PAIR(COLOUR_BAD), top->problem);
     put_now(screen);
+    put_background(screen);
     screen->row++;
 }
 

@@ -32,6 +32,42 @@ static void put_profiled(struct ui_table *table, const json_t *reply)
     }
 }
 
+/* Adds the rows of background measuring. */
+static void put_measuring(struct ui_table *table, struct ui *ui, const json_t *measuring)
+{
+    const char *last = ui_member(measuring, "last"), *next = ui_member(measuring, "next"),
+               *waits = ui_member(measuring, "waits");
+    const json_t *next_at = json_object_get(measuring, "next_at_s"),
+                 *oldest_at = json_object_get(measuring, "oldest_at_s");
+    char text[UI_NUMBER];
+    if (!json_is_object(measuring))
+        return;
+    ui_cell(table, "background");
+    if (*last != '\0')
+        ui_cell(table, "%s, took %s", last,
+                ui_time(ui, text, ui_member_number(measuring, "last_cost_ns")));
+    else
+        ui_cell(table, "nothing yet");
+    ui_cell(table, "duty");
+    ui_cell(table, "%.2g %% of the last hour, %.2g %% of the last day; budget %.2g %%",
+            100 * ui_member_number(measuring, "last_hour"),
+            100 * ui_member_number(measuring, "last_day"),
+            100 * ui_member_number(measuring, "budget"));
+    ui_cell(table, "next");
+    if (json_is_integer(next_at))
+        ui_cell(table, "%s: %s", ui_when(text, json_integer_value(next_at)), next);
+    else
+        ui_cell(table, "%s", *next != '\0' ? next : "nothing was measured yet");
+    if (*waits != '\0') {
+        ui_cell(table, "waits for");
+        ui_cell(table, "%s", waits);
+    }
+    if (json_is_integer(oldest_at)) {
+        ui_cell(table, "oldest");
+        ui_cell(table, "%s", ui_when(text, json_integer_value(oldest_at)));
+    }
+}
+
 void ui_status(struct ui *ui, const json_t *reply)
 {
     const json_t *basis = json_object_get(reply, "basis"),
@@ -54,6 +90,7 @@ void ui_status(struct ui *ui, const json_t *reply)
             ui_when(when, json_integer_value(json_object_get(reply, "started_at_s"))));
     ui_cell(&table, "measured");
     ui_cell(&table, "%s", json_is_integer(at) ? ui_when(when, json_integer_value(at)) : "never");
+    put_measuring(&table, ui, json_object_get(reply, "measuring"));
     ui_cell(&table, "store");
     if (strcmp(store, "memory_only") == 0)
         ui_cell(&table, "memory only: measurements are lost when the daemon ends");

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum key_type { KEY_TEXT, KEY_BOOL, KEY_NUMBER, KEY_OCTAL, KEY_WORD };
+enum key_type { KEY_TEXT, KEY_BOOL, KEY_NUMBER, KEY_DECIMAL, KEY_OCTAL, KEY_WORD };
 
 struct key {
     const char *name;
@@ -19,6 +19,7 @@ struct key {
 
 #define TEXT_ABSOLUTE 1    /* an absolute path, or nothing */
 #define TEXT_MAX      2048 /* a printed value fits a line again */
+#define DECIMALS      6    /* most digits behind the point */
 
 #define FIELD(name) offsetof(struct config, name)
 
@@ -55,6 +56,11 @@ static const struct key keys[] = {
      "delay before GPUs that were in use are measured again, doubled up to 600 s; 0: never"},
     {"counters_s", KEY_NUMBER, FIELD(counters_s), 0, 86400, "600",
      "time between readings of error counters of PCIe, GPUs and NICs; 0: only at the start"},
+    {"duty_percent", KEY_DECIMAL, FIELD(duty_percent), 0, 100, "0.1",
+     "share of the time of a core, or of a copy engine, to measure old values again on an idle "
+     "node; 0: never"},
+    {"freshness_s", KEY_NUMBER, FIELD(freshness_s), 60, 86400 * 365, "14400",
+     "age in seconds from which a value is measured again, as duty_percent allows"},
     {"full_budget_s", KEY_NUMBER, FIELD(full_budget_s), 1, 86400, "1800",
      "time for the full profile of one probe"},
     {"probe_silence_s", KEY_NUMBER, FIELD(probe_silence_s), 1, 3600, "20",
@@ -129,6 +135,10 @@ static int64_t *number_field(struct config *config, const struct key *key)
 {
     return (int64_t *)((char *)config + key->offset);
 }
+static double *decimal_field(struct config *config, const struct key *key)
+{
+    return (double *)((char *)config + key->offset);
+}
 static bool *bool_field(struct config *config, const struct key *key)
 {
     return (bool *)((char *)config + key->offset);
@@ -173,6 +183,22 @@ static enum berth_code parse_number(const struct key *key, const char *value, in
         return err_set(err, BERTH_BAD_CONFIG, "%s takes a number from %lld to %lld, not \"%.40s\"",
                        key->name, (long long)key->low, (long long)key->high, value);
     }
+    *ret_number = number;
+    return BERTH_OK;
+}
+
+/* Parses digits with at most one point among them. */
+static enum berth_code parse_decimal(const struct key *key, const char *value, double *ret_number,
+                                     struct berth_err *err)
+{
+    size_t length = strlen(value), whole = strspn(value, "0123456789"),
+           point = value[whole] == '.' ? 1 : 0, part = strspn(value + whole + point, "0123456789");
+    double number = strtod(value, NULL); /* the locale is always C */
+    if (whole == 0 || (point > 0 && part == 0) || part > DECIMALS ||
+        whole + point + part != length || number < (double)key->low || number > (double)key->high)
+        return err_set(err, BERTH_BAD_CONFIG,
+                       "%s takes a number from %lld to %lld with up to 6 decimals, not \"%.40s\"",
+                       key->name, (long long)key->low, (long long)key->high, value);
     *ret_number = number;
     return BERTH_OK;
 }
@@ -230,6 +256,8 @@ enum berth_code config_set(struct config *config, const char *name, const char *
         return BERTH_OK;
     case KEY_WORD:
         return parse_word(key, value, number_field(config, key), err);
+    case KEY_DECIMAL:
+        return parse_decimal(key, value, decimal_field(config, key), err);
     case KEY_NUMBER:
     case KEY_OCTAL:
         return parse_number(key, value, number_field(config, key), err);
@@ -367,6 +395,15 @@ enum berth_code config_read(struct config *config, const char *path, struct bert
     return BERTH_OK;
 }
 
+static void print_decimal(double number, FILE *file)
+{
+    char text[400];
+    size_t length = (size_t)snprintf(text, sizeof text, "%.*f", DECIMALS, number);
+    while (text[length - 1] == '0')
+        length--;
+    fprintf(file, "%.*s\n", (int)(length - (text[length - 1] == '.')), text);
+}
+
 static void print_word(const struct key *key, int64_t number, FILE *file)
 {
     const char *word = key->initial;
@@ -389,6 +426,9 @@ void config_print(const struct config *config, FILE *file)
             break;
         case KEY_NUMBER:
             fprintf(file, "%lld\n", (long long)*number_field(c, &keys[i]));
+            break;
+        case KEY_DECIMAL:
+            print_decimal(*decimal_field(c, &keys[i]), file);
             break;
         case KEY_WORD:
             print_word(&keys[i], *number_field(c, &keys[i]), file);

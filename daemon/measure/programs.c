@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #define CPU_QUICK "cpu_pingpong,cpu_copy,cpu_queue,memory_bandwidth,memory_latency"
+#define GPU_QUICK "host_gpu_copy_engine,host_gpu_kernel,gpu_stream"
 #define GPU_SETS                                                                                   \
     "host_gpu_copy_engine_concurrent,host_gpu_kernel_concurrent,gpu_gpu_copy_engine_concurrent,"   \
     "gpu_gpu_kernel_concurrent,memory_bandwidth_concurrent"
@@ -28,11 +29,13 @@ static const struct program programs[] = {
     {.name = "cpu",
      .file = "berth-probe-cpu",
      .metrics = CPU_QUICK ",memory_noise",
-     .quick = CPU_QUICK},
+     .quick = CPU_QUICK,
+     .key = CPU_QUICK},
     {.name = "gpu",
      .file = "berth-probe-gpu",
      .metrics = GPU_METRICS,
-     .quick = "host_gpu_copy_engine,host_gpu_kernel,gpu_stream",
+     .quick = GPU_QUICK,
+     .key = GPU_QUICK ",gpu_gpu_copy_engine,gpu_gpu_kernel",
      .is_gpu = true,
      .environment = no_variant,
      .start_ms = 60000},
@@ -93,6 +96,21 @@ static bool lists_meet(const char *a, const char *b)
 bool programs_measures(const struct program *program, const char *metrics)
 {
     return metrics == NULL || lists_meet(metrics, program->metrics);
+}
+
+const struct program *programs_find(enum metric metric, bool is_gpu)
+{
+    const struct program *found = NULL;
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0] && found == NULL; i++)
+        if (programs[i].is_gpu == is_gpu && !programs[i].full_only &&
+            programs_measures(&programs[i], metric_info(metric)->name))
+            found = &programs[i];
+    return found;
+}
+
+bool programs_is_key(const struct program *program, enum metric metric)
+{
+    return program->key != NULL && lists_meet(metric_info(metric)->name, program->key);
 }
 
 char *programs_common(const struct program *program, const char *metrics)

@@ -20,6 +20,7 @@ struct program {
     /* those that the quick profile measures on every node; each gets a value or a skip even if the
      * run ends early */
     const char *quick;
+    const char *key;     /* those on which plans and health rest first; NULL none */
     bool is_gpu;         /* needs a GPU */
     const char *vendor;  /* ... of this vendor; NULL any */
     const char *beside;  /* ... and one of this vendor too; NULL not needed */
@@ -34,6 +35,13 @@ const struct program *programs_all(size_t *ret_count); /* in the order of execut
 
 /* True when it measures one of the comma separated metrics; NULL stands for all. */
 bool programs_measures(const struct program *program, const char *metrics);
+
+/* Returns the program without variants that measures the metric of a GPU, or of other places; NULL
+ * none. */
+const struct program *programs_find(enum metric metric, bool is_gpu);
+
+/* True when plans and health rest on the metric first. */
+bool programs_is_key(const struct program *program, enum metric metric);
 
 /* Returns the metrics of the list that it measures. The caller frees it; NULL when out of
  * memory. */

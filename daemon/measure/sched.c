@@ -9,17 +9,23 @@
 #include "base/log.h"
 #include "measure/programs.h"
 #include "measure/sched_again.h"
+#include "measure/sched_background.h"
 #include "measure/sched_facts.h"
 #include "measure/sched_upkeep.h"
 #include "measure/sched_watch.h"
 #include "measure/snapshot_builder.h"
+
+/* background runs between two maintenances of the store */
+#define UPKEEP_EVERY 32
 
 /* Invariants:
  * 1. A probe runs only while writing is 0, except for BUILD_NOTES: its values replace those of
  * the snapshot that the previous write made. One write at a time derives a snapshot from the last
  * one. The exception is a run, which includes the notes of a concurrent BUILD_NOTES.
  * 2. snapshot is never NULL after sched_new; it changes only in publish().
- * 3. The loop never calls the store, which may block. Jobs on the thread pool do, and sched_new
+ * 3. At most one of probe and background runs a program; a request of probe waits for the end of
+ * the other.
+ * 4. The loop never calls the store, which may block. Jobs on the thread pool do, and sched_new
  * before the loop runs. */
 struct sched {
     struct sched_env env;
@@ -41,6 +47,10 @@ struct sched {
     bool is_due;      /* the daemon's own measuring was cut short or put off */
     bool waits;       /* ... and waits for the drivers' facts */
     unsigned cut;     /* number of interruptions in a row */
+    struct sched_background background;
+    unsigned quiet;           /* builds among writing that nobody waits for */
+    unsigned kept;            /* background runs */
+    struct build *accept_due; /* waits for the background; NULL none */
     struct sched_again again;
     struct sched_upkeep upkeep;
     struct sched_watch watch;
@@ -58,6 +68,7 @@ struct build {
     struct sched *sched;
     const struct files *io;
     enum build_kind kind;
+    bool is_quiet; /* of a background run */
     struct history_env past;
     struct snapshot_builder_facts facts; /* DISCOVER */
     struct run run;
@@ -81,6 +92,29 @@ static void facts_answered(void *arg);
 static void resume_due(void *arg);
 static void retry_gpus(void *arg);
 static void read_counters(uv_timer_t *timer);
+static void background_due(void *arg);
+static void background_ran(void *arg, struct run *take_run);
+static void background_moved(void *arg) { (void)arg; }
+static void background_facts(void *arg, char *take_facts)
+{
+    (void)arg;
+    free(take_facts);
+}
+
+/* Tells the background the time of its next unit, and what holds it. */
+static void follow_background(struct sched *sched)
+{
+    const struct claim_set *claims = sched->probe.claims.set;
+    char by[96], hold[128] = "";
+    if (sched->are_unknown)
+        snprintf(hold, sizeof hold, "the stored claims are unknown");
+    if (claims != NULL && claims->count > 0) {
+        claim_describe(claims->item[0], by, sizeof by);
+        snprintf(hold, sizeof hold, "claim %s", by);
+    }
+    if (sched->stopped == NULL)
+        sched_background_follow(&sched->background, sched->snapshot, hold[0] != '\0' ? hold : NULL);
+}
 
 static void publish(struct sched *sched, const struct snapshot *take_snapshot)
 {
@@ -89,6 +123,7 @@ static void publish(struct sched *sched, const struct snapshot *take_snapshot)
     sched->snapshot = take_snapshot;
     if (sched->stopped == NULL)
         sched_again_follow(&sched->again, take_snapshot, sched->probe.claims.set);
+    follow_background(sched);
     notifier_wake(sched->env.notifier);
 }
 
@@ -134,6 +169,13 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
                      &(struct sched_facts_env){env->loop, env->config, facts_answered, sched});
     sched_again_init(&sched->again, env->loop,
                      &(struct sched_again_env){env->config, resume_due, retry_gpus, sched});
+    probe_env.moved = background_moved;
+    probe_env.facts = background_facts;
+    probe_env.ran = background_ran;
+    sched_background_init(&sched->background,
+                          &(struct sched_background_env){env->loop, env->clock, env->io,
+                                                         env->config, background_due, sched},
+                          &probe_env);
     sched_upkeep_init(&sched->upkeep, env->loop, &sched->jobs, env->config);
     sched_watch_init(&sched->watch, env->loop, &sched->jobs,
                      folder != NULL ? NULL : env->config->state_dir);
@@ -153,6 +195,7 @@ void sched_free(struct sched *sched)
     store_close(sched->store);
     snapshot_unref(sched->snapshot);
     sched_probe_done(&sched->probe);
+    sched_background_done(&sched->background);
     sched_facts_done(&sched->facts);
     free(sched);
 }
@@ -204,10 +247,12 @@ void sched_begin(struct sched *sched)
         next_step(sched);
     if (!can_measure(sched) || !config->probe_at_start)
         return;
+    sched_background_begin(&sched->background);
     if (programs_tried_all(config, sched->snapshot->graph, sched->snapshot->values,
                            files_boot_time_s(sched->env.io))) {
         log_line(LOG_LEVEL_INFO, "measured since this boot already: serving what is stored");
         sched_again_follow(&sched->again, sched->snapshot, sched->probe.claims.set);
+        follow_background(sched);
         return;
     }
     sched->is_due = true;
@@ -218,7 +263,8 @@ void sched_begin(struct sched *sched)
 
 enum sched_state sched_state(const struct sched *sched)
 {
-    return sched_probe_is_active(&sched->probe) || sched->writing > 0 || sched->waits
+    return sched_probe_is_active(&sched->probe) || sched->writing > sched->quiet ||
+                   sched->accept_due != NULL || sched->waits
                ? SCHED_PROBING
                : SCHED_READY;
 }
@@ -230,6 +276,11 @@ uint64_t sched_values_version(const struct sched *sched) { return sched->values_
 struct store *sched_store(struct sched *sched) { return sched->store; }
 
 enum store_state sched_store_state(const struct sched *sched) { return store_state(sched->store); }
+
+void sched_background_view(const struct sched *sched, struct background_view *ret_view)
+{
+    sched_background_read_view(&sched->background, ret_view);
+}
 
 void sched_probe_view(const struct sched *sched, struct probe_view *ret_view)
 {
@@ -272,11 +323,12 @@ static void build_done(struct sched_job *job)
     struct build *build = (struct build *)job;
     struct sched *sched = build->sched;
     sched->writing--;
+    sched->quiet -= build->is_quiet;
     if (build->result != NULL)
         publish(sched, build->result);
     else if (build->err.code != BERTH_OK)
         log_line(LOG_LEVEL_WARNING, "the node stays as it was: %s", build->err.detail);
-    if (build->kind == BUILD_RUN)
+    if (build->kind == BUILD_RUN && (!build->is_quiet || sched->kept++ % UPKEEP_EVERY == 0))
         sched_upkeep_due(&sched->upkeep);
     if (build->kind == BUILD_NOTES)
         sched_upkeep_log(&build->store_note);
@@ -313,6 +365,7 @@ static struct build *new_build(struct sched *sched, enum build_kind kind)
 static void queue_build(struct sched *sched, struct build *build)
 {
     sched->writing++;
+    sched->quiet += build->is_quiet;
     sched_jobs_add(&sched->jobs, &build->job);
 }
 
@@ -329,6 +382,7 @@ static void start_build(struct sched *sched, struct run *take_run)
         return;
     }
     if (take_run != NULL) {
+        build->is_quiet = take_run->is_background;
         build->run = *take_run;
         *take_run = (struct run){0};
     } else {
@@ -341,8 +395,9 @@ static void start_build(struct sched *sched, struct run *take_run)
 static void read_counters(uv_timer_t *timer)
 {
     struct sched *sched = timer->data;
-    struct build *build =
-        sched_state(sched) == SCHED_READY ? new_build(sched, BUILD_COUNTERS) : NULL;
+    bool is_idle = sched_state(sched) == SCHED_READY && sched->writing == 0 &&
+                   !sched_background_is_running(&sched->background);
+    struct build *build = is_idle ? new_build(sched, BUILD_COUNTERS) : NULL;
     if (build != NULL)
         queue_build(sched, build);
 }
@@ -407,11 +462,66 @@ static void probe_facts(void *arg, char *take_facts)
 
 static void facts_answered(void *arg) { next_step(arg); }
 
+static void background_ran(void *arg, struct run *take_run)
+{
+    struct sched *sched = arg;
+    if (take_run != NULL) {
+        sched_background_add(&sched->background, take_run);
+        start_build(sched, take_run);
+    }
+    next_step(sched);
+}
+
+/* Begins the unit that is due in the background, unless something else runs. */
+static void background_due(void *arg)
+{
+    struct sched *sched = arg;
+    bool is_idle = sched_state(sched) == SCHED_READY && sched->writing == 0 && !sched->is_due &&
+                   !sched_facts_is_querying(&sched->facts) && sched->probe.stuck == 0;
+    if (!is_idle)
+        sched_background_later(&sched->background, "another measurement");
+    else
+        sched_background_try(&sched->background, sched->snapshot, sched->probe.claims.set);
+}
+
+/* Steps the background's unit. Returns true while it runs. */
+static bool step_background(struct sched *sched)
+{
+    struct sched_background *background = &sched->background;
+    if (!sched_background_is_running(background))
+        return false;
+    if (sched_probe_step(&background->probe, sched->snapshot->graph, sched->snapshot->shapes))
+        return true;
+    if (background->probe.stuck != 0) /* it blocks the other requests, too */
+        sched->probe.stuck = background->probe.stuck;
+    background->probe.stuck = 0;
+    sched_background_ended(background, sched->snapshot);
+    follow_background(sched);
+    notifier_wake(sched->env.notifier);
+    return false;
+}
+
+/* Starts the acceptance that waited for the background. */
+static void start_accept(struct sched *sched)
+{
+    struct build *build = sched->accept_due;
+    sched->accept_due = NULL;
+    snapshot_unref(build->base);
+    build->base = snapshot_ref(sched->snapshot);
+    queue_build(sched, build);
+    notifier_wake(sched->env.notifier);
+}
+
 /* Starts the next work when neither a probe nor a write runs. */
 static void next_step(struct sched *sched)
 {
-    if (sched_probe_is_running(&sched->probe) || sched->writing > 0)
+    if (sched_probe_is_running(&sched->probe) || sched->writing > 0 ||
+        sched_probe_is_running(&sched->background.probe) || step_background(sched))
         return;
+    if (sched->accept_due != NULL) {
+        start_accept(sched);
+        return;
+    }
     if (sched_probe_is_active(&sched->probe)) {
         if (sched_probe_step(&sched->probe, sched->snapshot->graph, sched->snapshot->shapes))
             return;
@@ -441,11 +551,12 @@ static void next_step(struct sched *sched)
 static enum berth_code check_idle(const struct sched *sched, bool is_changed, bool may_wait,
                                   const char *what, struct berth_err *err)
 {
-    bool probing = sched_probe_is_active(&sched->probe);
+    bool probing = sched_probe_is_active(&sched->probe),
+         writing = sched->writing > sched->quiet || sched->accept_due != NULL;
     if (!is_changed)
         return err_set(err, BERTH_UNAVAILABLE, "%s is not this machine: a recorded node %s",
                        sched->snapshot->graph->name, what);
-    if (!probing && (may_wait || sched->writing == 0))
+    if (!probing && (may_wait || !writing))
         return BERTH_OK;
     enum berth_code code = err_set(err, BERTH_BUSY,
                                    probing ? "a probe is running already (berth cancel stops it)"
@@ -469,7 +580,9 @@ enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_acc
     build->selected = take_selected;
     build->accepted_done = done;
     build->accepted_arg = arg;
-    queue_build(sched, build);
+    sched->accept_due = build;
+    sched_background_cancel(&sched->background);
+    next_step(sched);
     notifier_wake(sched->env.notifier);
     return BERTH_OK;
 }
@@ -489,6 +602,7 @@ enum berth_code sched_probe(struct sched *sched, struct probe_request *take_requ
     if (code != BERTH_OK)
         return code;
     *ret_number = sched->probe.number;
+    sched_background_cancel(&sched->background);
     next_step(sched);
     notifier_wake(sched->env.notifier);
     return BERTH_OK;
@@ -546,6 +660,9 @@ void sched_follow_claims(struct sched *sched, const struct claim_set *claims, bo
         obstacle = sched_probe_obstacle(&sched->probe);
     if (obstacle != NULL)
         yield_to(sched, obstacle);
+    if (claims->count > 0 || !are_known)
+        sched_background_cancel(&sched->background);
+    follow_background(sched);
     if (sched->is_due && !sched->held && (was_held || obstacle != NULL) && sched->stopped == NULL)
         sched_again_later(&sched->again, sched->cut);
     if (sched->stopped == NULL)
@@ -555,7 +672,9 @@ void sched_follow_claims(struct sched *sched, const struct claim_set *claims, bo
 bool sched_is_measuring(const struct sched *sched) { return sched_probe_is_running(&sched->probe); }
 bool sched_is_yielding(const struct sched *sched)
 {
-    return sched_probe_is_running(&sched->probe) && sched->probe.cancelled;
+    const struct sched_probe *background = &sched->background.probe;
+    return (sched_probe_is_running(&sched->probe) && sched->probe.cancelled) ||
+           (sched_probe_is_running(background) && background->cancelled);
 }
 
 bool sched_cancel(struct sched *sched)
@@ -572,6 +691,7 @@ void sched_reload(struct sched *sched)
         return;
     sched->reload_due = true;
     follow_counters(sched);
+    follow_background(sched);
     sched->facts.was_queried = false;
     sched_facts_query(&sched->facts, sched->snapshot->graph);
     next_step(sched);
@@ -583,6 +703,7 @@ void sched_stop(struct sched *sched, void (*done)(void *arg), void *arg)
     sched->stopped_arg = arg;
     sched->reload_due = false;
     sched_again_stop(&sched->again);
+    sched_background_stop(&sched->background);
     sched_upkeep_stop(&sched->upkeep);
     sched_watch_stop(&sched->watch);
     uv_close((uv_handle_t *)&sched->counters, NULL);

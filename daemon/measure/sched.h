@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "claim/set.h"
 #include "measure/baseline_update.h"
+#include "measure/sched_background.h"
 #include "measure/sched_jobs.h"
 #include "measure/sched_probe.h"
 #include "node/snapshot.h"
@@ -70,11 +71,13 @@ void sched_store_used(struct sched *sched);
  * a second. */
 void sched_check_store(struct sched *sched); /* NULL is fine: nothing is stored then */
 void sched_probe_view(const struct sched *sched, struct probe_view *ret_view);
+/* background measuring (measure/sched_background.h), during which the state is READY */
+void sched_background_view(const struct sched *sched, struct background_view *ret_view);
 
-/* Starts measuring. Consumes take_request's strings even on failure. ret_number identifies it in
- * probe_view. Fails with BUSY when a probe runs or a claim prevents it. Fails with UNAVAILABLE for
- * a recorded node (except a stand-in with probes of its own), or when no probe measures the
- * requested metrics. */
+/* Starts measuring, once the background's unit has stopped. Consumes take_request's strings even on
+ * failure. ret_number identifies it in probe_view. Fails with BUSY when a probe runs or a claim
+ * prevents it. Fails with UNAVAILABLE for a recorded node (except a stand-in with probes of its
+ * own), or when no probe measures the requested metrics. */
 enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request,
                             uint64_t *ret_number, struct berth_err *err);
 

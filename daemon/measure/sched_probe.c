@@ -92,12 +92,21 @@ void sched_probe_read_view(const struct sched_probe *probe, struct probe_view *r
 
 /* ---- selection of programs ---- */
 
+/* True when the program measures the place of a background request. */
+static bool measures_at(const struct program *program, const struct graph *graph, place_id at)
+{
+    const struct gpu_use counted = {.vendor = programs_vendor(program, graph)};
+    bool is_gpu = graph_place(graph, at)->kind == PLACE_GPU;
+    return is_gpu == program->is_gpu && (!is_gpu || gpu_use_counts(&counted, graph, at));
+}
+
 static bool is_requested(const struct sched_probe *probe, const struct program *program,
                          const struct graph *graph, char *ret_path, size_t size)
 {
     return (!program->full_only || probe->request.full) &&
            (!probe->request.when_free ||
             sched_left_out_names(graph, probe->request.places, program->is_gpu)) &&
+           (!probe->request.is_background || measures_at(program, graph, probe->request.at)) &&
            programs_measures(program, probe->request.metrics) &&
            programs_runs(program, probe->env.config, graph, ret_path, size);
 }
@@ -149,6 +158,7 @@ enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_reques
     probe->active = true;
     probe->cancelled = false;
     probe->yielded_to[0] = '\0';
+    probe->busy = (struct sched_probe_busy){0};
     probe->next = probe->begun = 0;
     probe->steps = steps;
     probe->number++;
@@ -284,12 +294,13 @@ static void probe_ended(void *arg, const struct runner_end *end)
         probe->best_measured = measured;
         probe->best_left_out = left_out;
     }
-    log_line(run->note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
-             "%s: %s, %zu values measured, %zu left out in %.2f s%s%s%s%s%s%s", file, run->status,
-             measured, left_out, (double)elapsed_ns / 1e9, probe->parser.spent,
-             run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].place : "",
-             run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].text : "",
-             again ? "; it is started again without that" : "");
+    if (!probe->request.is_background || run->note_count > 0)
+        log_line(run->note_count > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
+                 "%s: %s, %zu values measured, %zu left out in %.2f s%s%s%s%s%s%s", file,
+                 run->status, measured, left_out, (double)elapsed_ns / 1e9, probe->parser.spent,
+                 run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].place : "",
+                 run->note_count > 0 ? ": " : "", run->note_count > 0 ? run->notes[0].text : "",
+                 again ? "; it is started again without that" : "");
     if (!again) {
         probe->next++;
         reset_attempts(probe);
@@ -376,6 +387,8 @@ static enum berth_code begin_run(struct sched_probe *probe, struct berth_err *er
         return code;
     probe->parser.run.is_partial =
         probe->request.metrics != NULL || probe->request.places != NULL || probe->out.count > 0;
+    probe->parser.run.is_background = probe->request.is_background;
+    probe->parser.at = probe->request.at;
     for (size_t i = 0; i < probe->kept_count; i++)
         run_parser_add_note(&probe->parser, &probe->kept[i]);
     sched_left_out_report(&probe->out, probe->graph, &probe->claims, &probe->parser,
@@ -460,7 +473,10 @@ static void facts_ended(void *arg, const struct runner_end *end)
     if (end->stuck != 0)
         probe->stuck = end->stuck;
     sched_left_out_add(&probe->out, probe->graph, &probe->claims);
-    bool goes_on = !probe->cancelled && probe->stuck == 0 &&
+    if (probe->request.is_background && probe->out.count > 0)
+        probe->busy =
+            (struct sched_probe_busy){true, probe->out.item[0].gpu, probe->out.item[0].processes};
+    bool goes_on = !probe->cancelled && probe->stuck == 0 && !probe->busy.is_busy &&
                    (!probe->request.when_free ||
                     !gpu_use_has_places(&probe->out, probe->graph, probe->request.places));
     if (goes_on && gpu_use_has_all(&probe->out, probe->graph)) {

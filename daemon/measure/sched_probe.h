@@ -33,6 +33,10 @@ struct probe_request {
     bool force;   /* measures beside claims of ordinary users */
     /* for GPUs that were in use: does nothing, silently, while all of places still are */
     bool when_free;
+    /* the daemon's own for values that got old: measures the place at alone, and nothing while a
+     * process is on a GPU; logs failures only */
+    bool is_background;
+    place_id at;
 };
 
 void sched_probe_request_done(struct probe_request *request);
@@ -65,6 +69,13 @@ struct sched_probe_env {
 
 #define SCHED_PROBE_ATTEMPTS 3
 
+/* GPU whose use ended a background request. */
+struct sched_probe_busy {
+    bool is_busy;
+    place_id gpu;
+    int64_t processes; /* GPU_USE_PROFILED: a claim profiles it */
+};
+
 /* Private, all of it. */
 struct sched_probe {
     struct sched_probe_env env;
@@ -80,8 +91,9 @@ struct sched_probe {
     bool is_querying;                    /* the running process only reports GPUs in use */
     struct sched_facts_text facts;       /* records of the process that reports GPUs in use */
     struct sched_left_out claims;        /* claims to avoid; the scheduler owns the set */
-    struct gpu_use out;                  /* GPUs that this program leaves out */
-    char *hung;                          /* cells that it leaves out; NULL none */
+    struct sched_probe_busy busy;
+    struct gpu_use out;                         /* GPUs that this program leaves out */
+    char *hung;                                 /* cells that it leaves out; NULL none */
     struct note kept[2 * SCHED_PROBE_ATTEMPTS]; /* notes of its earlier attempts */
     size_t kept_count;
     char *shapes; /* launch shapes of kernels from an earlier run; NULL none */

@@ -77,6 +77,12 @@ static bool number_differs(struct number a, struct number b)
     return fabs(a.value - b.value) > SNAPSHOT_SAME * fabs(a.value) && !overlaps;
 }
 
+bool snapshot_value_differs(const struct value *a, const struct value *b)
+{
+    return number_differs((struct number){a->value, a->low, a->high},
+                          (struct number){b->value, b->low, b->high});
+}
+
 static bool values_differ(const struct values *a, const struct values *b)
 {
     bool differs = a->count != b->count;
@@ -84,8 +90,7 @@ static bool values_differ(const struct values *a, const struct values *b)
         const struct value *x = &a->item[i], *y = &b->item[i];
         differs = x->metric != y->metric || x->from != y->from || x->to != y->to ||
                   x->source != y->source || strcmp(values_axes(a, x), values_axes(b, y)) != 0 ||
-                  number_differs((struct number){x->value, x->low, x->high},
-                                 (struct number){y->value, y->low, y->high});
+                  snapshot_value_differs(x, y);
     }
     return differs;
 }

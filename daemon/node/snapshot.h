@@ -89,4 +89,5 @@ void snapshot_unref(const struct snapshot *snapshot); /* NULL is fine */
  * more or less, or a number that differs by more than SNAPSHOT_SAME with intervals that do not
  * overlap. */
 #define SNAPSHOT_SAME 0.05
+bool snapshot_value_differs(const struct value *a, const struct value *b); /* their numbers */
 bool snapshot_differs(const struct snapshot *a, const struct snapshot *b);

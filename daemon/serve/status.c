@@ -47,18 +47,43 @@ static json_t *problems_json(const struct snapshot *snap)
     return problems;
 }
 
+static json_t *text_or_null(const char *text)
+{
+    return text[0] != '\0' ? json_string(text) : json_null();
+}
+
+static json_t *time_or_null(int64_t at_s)
+{
+    return at_s > 0 ? json_integer((json_int_t)at_s) : json_null();
+}
+
+/* Describes background measuring; null when it is off. */
+static json_t *measuring_json(const struct daemon *daemon)
+{
+    struct background_view view;
+    sched_background_view(daemon->sched, &view);
+    if (!view.is_on)
+        return json_null();
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f}", "last", text_or_null(view.last),
+                     "last_at_s", time_or_null(view.last_at_s), "last_cost_ns",
+                     time_or_null((int64_t)view.last_cost_ns), "next", text_or_null(view.next),
+                     "next_at_s", time_or_null(view.next_at_s), "waits", text_or_null(view.waits),
+                     "oldest_at_s", time_or_null(view.oldest_at_s), "budget", view.budget,
+                     "last_hour", view.last_hour, "last_day", view.last_day);
+}
+
 static enum berth_code status_json(const struct daemon *daemon, json_t **ret_result,
                                    struct berth_err *err)
 {
     const struct snapshot *snap = sched_snapshot(daemon->sched);
     json_t *result = json_pack(
-        "{s:s,s:o,s:s,s:I,s:s,s:I,s:o,s:o,s:o}", "state", state_name(sched_state(daemon->sched)),
-        "progress", jsonify_number(progress_of(daemon)), "version", BERTH_VERSION, "started_at_s",
-        (json_int_t)daemon->started_at_s, "store",
+        "{s:s,s:o,s:s,s:I,s:s,s:I,s:o,s:o,s:o,s:o}", "state",
+        state_name(sched_state(daemon->sched)), "progress", jsonify_number(progress_of(daemon)),
+        "version", BERTH_VERSION, "started_at_s", (json_int_t)daemon->started_at_s, "store",
         store_state_name(sched_store_state(daemon->sched)), "clients",
         (json_int_t)server_clients(daemon->server), "last_probe_at_s",
         snap->last_probe_at_s > 0 ? json_integer((json_int_t)snap->last_probe_at_s) : json_null(),
-        "problems", problems_json(snap), "basis",
+        "problems", problems_json(snap), "measuring", measuring_json(daemon), "basis",
         jsonify_basis(sched_snapshot(daemon->sched), claim_keep_generation(daemon->claims)));
     if (result == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory");

@@ -32,7 +32,9 @@ class Daemon:
         self.state = self.directory / "state"
         self.state.mkdir(exist_ok=True)
         self.config = self.directory / "berth.conf"
-        self.config.write_text(config)
+        # Values measured in the background would come between what a test counts.
+        quiet = "" if "duty_percent" in config else "duty_percent = 0\n"
+        self.config.write_text(quiet + config)
         self.log = open(self.directory / "log", "ab")
         self.process = subprocess.Popen([*under, BIN / "berthd", "--config", self.config,
                                          "--socket", self.socket, "--state-dir", self.state,

@@ -49,6 +49,10 @@ static void defaults_are_in_range(void **state)
     assert_int_equal(config.max_message_bytes, 1 << 20);
     assert_true(config.probe_at_start);
     assert_null(config.admin_group);
+    assert_true(config.duty_percent == 0.1);
+    assert_int_equal(config_set(&config, "duty_percent", "100", &err), BERTH_OK);
+    assert_int_equal(config_set(&config, "duty_percent", "012.50", &err), BERTH_OK);
+    assert_true(config.duty_percent == 12.5);
     config_done(&config);
 }
 
@@ -109,6 +113,13 @@ static void wrong_files_are_refused(void **state)
     assert_refused("baseline = relative/path\n",
                    ":1:", "baseline takes an absolute path, not \"relative/path\"");
     assert_refused("socket_mode = 0999\n", ":1:", "octal");
+    static const char *const decimals[] = {"-0.1", "100.000001", "1e1",   ".5", "5.",  "0x1",
+                                           "nan",  "0.0000001",  "1.2.3", "",   "inf", "0.1%"};
+    for (size_t i = 0; i < sizeof decimals / sizeof decimals[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "duty_percent = %s\n", decimals[i]);
+        assert_refused(text, ":1:", "duty_percent takes a number from 0 to 100");
+    }
     assert_refused("\n\nmax_connections\n", ":3:", "key = value");
     assert_refused("socket = /a\nsocket = /b\n", ":2:", "given twice");
     char *line = malloc(6000);
@@ -156,12 +167,14 @@ static void what_is_printed_can_be_read(void **state)
     struct berth_err err = {0};
     assert_int_equal(config_init(&config, &err), BERTH_OK);
     assert_int_equal(config_set(&config, "admin_group", "wheel", &err), BERTH_OK);
+    assert_int_equal(config_set(&config, "duty_percent", "0.000001", &err), BERTH_OK);
     FILE *file = fopen(path, "w");
     config_print(&config, file);
     fclose(file);
     assert_int_equal(config_init(&again, &err), BERTH_OK);
     assert_int_equal(config_read(&again, path, &err), BERTH_OK);
     assert_string_equal(again.admin_group, "wheel");
+    assert_true(again.duty_percent == 0.000001);
     assert_int_equal(again.socket_mode, config.socket_mode);
     assert_int_equal(again.max_unsent_bytes, config.max_unsent_bytes);
     config_done(&config);

@@ -1,0 +1,213 @@
+#include "measure/freshness.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "measure/programs.h"
+
+static size_t index_of(const struct freshness *freshness, enum metric metric, place_id place)
+{
+    return (size_t)metric * freshness->graph->place_count + place;
+}
+
+void freshness_done(struct freshness *freshness)
+{
+    graph_unref(freshness->graph);
+    free(freshness->tried_s);
+    free(freshness->is_wanted);
+    free(freshness->used_s);
+    *freshness = (struct freshness){0};
+}
+
+/* Begins anew with another graph, whose places may have other ids. */
+static enum berth_code follow(struct freshness *freshness, const struct graph *graph,
+                              struct berth_err *err)
+{
+    size_t count = graph->place_count;
+    if (freshness->graph == graph)
+        return BERTH_OK;
+    freshness_done(freshness);
+    freshness->graph = graph_ref(graph);
+    freshness->tried_s = calloc(METRIC_COUNT * count, sizeof *freshness->tried_s);
+    freshness->is_wanted = calloc(METRIC_COUNT * count, sizeof *freshness->is_wanted);
+    freshness->used_s = calloc(count, sizeof *freshness->used_s);
+    if (freshness->tried_s != NULL && freshness->is_wanted != NULL && freshness->used_s != NULL)
+        return BERTH_OK;
+    freshness_done(freshness);
+    return err_set(err, BERTH_NO_MEMORY, "no memory for the age of values");
+}
+
+static bool is_gpu(const struct graph *graph, place_id place)
+{
+    return graph_place(graph, place)->kind == PLACE_GPU;
+}
+
+/* Returns the end at which a value is measured: a GPU's, because its probe takes longest to
+ * start. */
+static place_id place_of(const struct graph *graph, const struct value *value)
+{
+    return !is_gpu(graph, value->from) && is_gpu(graph, value->to) ? value->to : value->from;
+}
+
+static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Inputs of one choice. */
+struct choice {
+    struct freshness *freshness;
+    const struct snapshot *snapshot;
+    int64_t freshness_s, now_s;
+    const struct program *program[2][METRIC_COUNT]; /* of GPUs: [1]; NULL none */
+};
+
+/* A value that competes for being measured next. */
+struct candidate {
+    enum metric metric;
+    place_id place; /* PLACE_NONE: none yet */
+    const struct program *program;
+    bool is_wanted, is_key;
+    int64_t used_s, due_s;
+};
+
+/* Returns the candidate of a value that background measuring renews; false for another value. */
+static bool candidate_of(const struct choice *choice, const struct value *value,
+                         struct candidate *ret)
+{
+    const struct freshness *freshness = choice->freshness;
+    const struct graph *graph = freshness->graph;
+    if (value->source != VALUE_MEASURED || isnan(value->value))
+        return false;
+    struct candidate one = {.metric = value->metric, .place = place_of(graph, value)};
+    if (is_gpu(graph, value->to) == is_gpu(graph, one.place) &&
+        freshness->is_wanted[index_of(freshness, one.metric, value->to)])
+        one.place = value->to;
+    one.program = choice->program[is_gpu(graph, one.place)][one.metric];
+    if (one.program == NULL)
+        return false;
+    size_t index = index_of(freshness, one.metric, one.place);
+    one.is_wanted = freshness->is_wanted[index];
+    one.due_s = one.is_wanted
+                    ? choice->now_s
+                    : later(value->measured_at_s, freshness->tried_s[index]) + choice->freshness_s;
+    one.used_s = freshness->used_s[one.place];
+    one.is_key = programs_is_key(one.program, one.metric);
+    *ret = one;
+    return true;
+}
+
+/* True when a goes before b. Those that are due go by importance, others by time. */
+static bool goes_before(const struct candidate *a, const struct candidate *b, int64_t now_s)
+{
+    if (b->place == PLACE_NONE)
+        return true;
+    if (a->due_s > now_s || b->due_s > now_s)
+        return a->due_s < b->due_s;
+    if (a->is_wanted != b->is_wanted)
+        return a->is_wanted;
+    if (a->is_key != b->is_key)
+        return a->is_key;
+    return a->used_s != b->used_s ? a->used_s < b->used_s : a->due_s < b->due_s;
+}
+
+static struct freshness_unit unit_of(const struct choice *choice, const struct candidate *best,
+                                     unsigned most)
+{
+    const struct values *values = choice->snapshot->values;
+    struct freshness_unit unit = {.place = best->place,
+                                  .first = best->metric,
+                                  .is_wanted = best->is_wanted,
+                                  .due_s = best->due_s};
+    struct candidate one;
+    if (best->place == PLACE_NONE)
+        return unit;
+    unit.metric[best->metric] = true;
+    unsigned count = 1;
+    for (size_t i = 0; i < values->count && count < most && best->due_s <= choice->now_s; i++)
+        if (candidate_of(choice, &values->item[i], &one) && one.place == best->place &&
+            one.program == best->program && one.due_s <= choice->now_s) {
+            count += !unit.metric[one.metric];
+            unit.metric[one.metric] = true;
+        }
+    return unit;
+}
+
+enum berth_code freshness_next(struct freshness *freshness, const struct snapshot *snapshot,
+                               int64_t freshness_s, int64_t now_s, unsigned most,
+                               struct freshness_unit *ret_unit, int64_t *ret_oldest_s,
+                               struct berth_err *err)
+{
+    const struct values *values = snapshot->values;
+    struct choice choice = {freshness, snapshot, freshness_s, now_s, {{NULL}}};
+    struct candidate best = {.place = PLACE_NONE}, one;
+    int64_t oldest_s = 0;
+    enum berth_code code = follow(freshness, snapshot->graph, err);
+    if (code != BERTH_OK)
+        return code;
+    for (int m = 0; m < METRIC_COUNT; m++)
+        for (int gpu = 0; gpu < 2; gpu++)
+            choice.program[gpu][m] = programs_find((enum metric)m, gpu);
+    for (size_t i = 0; i < values->count; i++) {
+        if (!candidate_of(&choice, &values->item[i], &one))
+            continue;
+        if (oldest_s == 0 || values->item[i].measured_at_s < oldest_s)
+            oldest_s = values->item[i].measured_at_s;
+        if (goes_before(&one, &best, now_s))
+            best = one;
+    }
+    *ret_unit = unit_of(&choice, &best, most);
+    *ret_oldest_s = oldest_s;
+    return BERTH_OK;
+}
+
+void freshness_try(struct freshness *freshness, const struct freshness_unit *unit, int64_t now_s)
+{
+    if (freshness->graph == NULL || (size_t)unit->place >= freshness->graph->place_count)
+        return;
+    freshness->used_s[unit->place] = now_s;
+    for (int m = 0; m < METRIC_COUNT; m++)
+        if (unit->metric[m]) {
+            size_t index = index_of(freshness, (enum metric)m, unit->place);
+            freshness->tried_s[index] = now_s;
+            freshness->is_wanted[index] = false;
+        }
+}
+
+/* Returns the place to measure a changed value's metric at: its other end, or else the first GPU
+ * with the same other end; PLACE_NONE none. */
+static place_id neighbour_of(const struct snapshot *snapshot, const struct value *changed,
+                             place_id place)
+{
+    const struct graph *graph = snapshot->graph;
+    place_id other = changed->from == place ? changed->to : changed->from;
+    const struct value *item = NULL;
+    size_t count = values_range(snapshot->values, changed->metric, PLACE_NONE, &item);
+    if (other == place)
+        return PLACE_NONE;
+    if (is_gpu(graph, other) == is_gpu(graph, place))
+        return other;
+    for (size_t i = 0; i < count; i++) {
+        place_id its = place_of(graph, &item[i]);
+        if (its != place && is_gpu(graph, its) && (item[i].from == other || item[i].to == other))
+            return its;
+    }
+    return PLACE_NONE;
+}
+
+void freshness_compare(struct freshness *freshness, const struct freshness_unit *unit,
+                       const struct snapshot *before, const struct snapshot *after)
+{
+    const struct values *values = after->values;
+    if (unit->is_wanted || freshness->graph != after->graph || before->graph != after->graph)
+        return;
+    for (size_t i = 0; i < values->count; i++) {
+        const struct value *now = &values->item[i], *old;
+        if (!unit->metric[now->metric] || (now->from != unit->place && now->to != unit->place))
+            continue;
+        old =
+            values_find(before->values, now->metric, now->from, now->to, values_axes(values, now));
+        place_id at = old != NULL && snapshot_value_differs(old, now)
+                          ? neighbour_of(after, now, unit->place)
+                          : PLACE_NONE;
+        if (at != PLACE_NONE)
+            freshness->is_wanted[index_of(freshness, now->metric, at)] = true;
+    }
+}

@@ -1,0 +1,51 @@
+/**
+ * Choice of the measurement that is due next in the background: some metrics of one place. It
+ * measures all their cells from and to that place. Pure.
+ *
+ * Measured values get old with freshness_s. An attempt counts as a measurement, so that a cell that
+ * cannot be measured is not tried again and again. A value that changed makes its metric due once
+ * at a neighbour, to tell noise from change: its other end, or another GPU with the same other end.
+ * Metrics that were never measured are not begun.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "node/snapshot.h"
+
+/* Attempts, by metric and place of the graph; private. */
+struct freshness {
+    const struct graph *graph; /* referenced; NULL none */
+    int64_t *tried_s;          /* time of the latest; 0 never */
+    bool *is_wanted;           /* a neighbour has changed */
+    int64_t *used_s;           /* by place: time of the latest */
+};
+
+/* Measurement of some metrics at one place. */
+struct freshness_unit {
+    place_id place;    /* PLACE_NONE: nothing is ever due */
+    enum metric first; /* the one that is due, and all, which others join */
+    bool metric[METRIC_COUNT];
+    bool is_wanted; /* a value changed */
+    int64_t due_s;
+};
+
+void freshness_done(struct freshness *freshness);
+
+/* Returns the unit that is due at now_s, or else the next one. Values that changed go first, then
+ * the metrics on which plans and health rest, then the place that was tried longest ago, then the
+ * oldest. Other due metrics of the same program join, up to most in all. ret_oldest_s: time of the
+ * oldest value that background measuring renews; 0 none. Fails with NO_MEMORY. */
+enum berth_code freshness_next(struct freshness *freshness, const struct snapshot *snapshot,
+                               int64_t freshness_s, int64_t now_s, unsigned most,
+                               struct freshness_unit *ret_unit, int64_t *ret_oldest_s,
+                               struct berth_err *err);
+
+/* Notes an attempt at the unit, which ended at now_s. */
+void freshness_try(struct freshness *freshness, const struct freshness_unit *unit, int64_t now_s);
+
+/* Compares the unit's values before and after. Those that changed (snapshot_value_differs) make
+ * their metric due at a neighbour, unless the unit was measured for such a reason itself. Snapshots
+ * of different graphs are not compared. */
+void freshness_compare(struct freshness *freshness, const struct freshness_unit *unit,
+                       const struct snapshot *before, const struct snapshot *after);

@@ -1,0 +1,317 @@
+/* Order in which old values are measured again, and the budget for it. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "measure/duty.h"
+#include "measure/freshness.h"
+
+#define GPUS  3
+#define OLD_S 1000
+#define NOW   INT64_C(1000000)
+#define MOST  METRIC_COUNT
+
+/* A node of two cores, a NUMA node and some GPUs, and values that a test adds. */
+struct world {
+    struct graph *graph;
+    struct values *values;
+    struct freshness freshness;
+    place_id core[2], numa, gpu[GPUS];
+};
+
+static int setup(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+    struct berth_err err = {0};
+    world->graph = graph_new();
+    graph_add_place(world->graph, PLACE_MACHINE, 0);
+    world->numa = graph_add_place(world->graph, PLACE_NUMA, 0);
+    for (int i = 0; i < 2; i++)
+        world->core[i] = graph_add_place(world->graph, PLACE_CORE, i);
+    for (int i = 0; i < GPUS; i++)
+        world->gpu[i] = graph_add_place(world->graph, PLACE_GPU, i);
+    for (size_t i = 1; i < world->graph->place_count; i++)
+        world->graph->places[i].parent = 0;
+    memcpy(world->graph->fingerprint, "0123456789abcdef0123456789abcdef", 33);
+    assert_int_equal(graph_finish(world->graph, &err), BERTH_OK);
+    world->values = values_new();
+    *state = world;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *world = *state;
+    freshness_done(&world->freshness);
+    values_free(world->values);
+    graph_unref(world->graph);
+    free(world);
+    return 0;
+}
+
+static void add(struct world *world, enum metric metric, place_id from, place_id to, int64_t age_s,
+                double number)
+{
+    const struct value v = {.metric = metric,
+                            .source = VALUE_MEASURED,
+                            .from = from,
+                            .to = to,
+                            .value = number,
+                            .low = number,
+                            .high = number,
+                            .n = 9,
+                            .measured_at_s = NOW - age_s};
+    assert_true(values_add(world->values, &v, "", isnan(number) ? "out of time" : NULL));
+}
+
+/* Takes the world's values. */
+static struct snapshot *snapshot_of(struct world *world)
+{
+    struct values *values = world->values;
+    values_finish(values);
+    world->values = values_new();
+    return snapshot_new(world->graph, values, NULL, 0, NOW, 1);
+}
+
+static struct freshness_unit next(struct world *world, const struct snapshot *snapshot,
+                                  int64_t now_s, unsigned most)
+{
+    struct freshness_unit unit;
+    struct berth_err err = {0};
+    int64_t oldest_s = 0;
+    assert_int_equal(
+        freshness_next(&world->freshness, snapshot, OLD_S, now_s, most, &unit, &oldest_s, &err),
+        BERTH_OK);
+    return unit;
+}
+
+static void nothing_is_begun_that_was_not_measured(void **state)
+{
+    struct world *world = *state;
+    add(world, METRIC_GPU_STREAM, world->gpu[0], world->gpu[0], 9999, (double)NAN);
+    const struct value stated = {.metric = METRIC_HOST_GPU_KERNEL,
+                                 .source = VALUE_NOMINAL,
+                                 .from = world->numa,
+                                 .to = world->gpu[0],
+                                 .value = 1};
+    assert_true(values_add(world->values, &stated, "", NULL));
+    struct snapshot *snapshot = snapshot_of(world);
+    assert_int_equal(next(world, snapshot, NOW, MOST).place, PLACE_NONE);
+    snapshot_unref(snapshot);
+}
+
+static void the_oldest_tells_when_it_is_due(void **state)
+{
+    struct world *world = *state;
+    add(world, METRIC_CPU_PINGPONG, world->core[0], world->core[1], 400, 100);
+    add(world, METRIC_CPU_COPY, world->core[1], world->core[0], 700, 100);
+    struct snapshot *snapshot = snapshot_of(world);
+    struct freshness_unit unit = next(world, snapshot, NOW, MOST);
+    assert_int_equal(unit.place, world->core[1]);
+    assert_int_equal(unit.due_s, NOW + 300);
+    assert_int_equal(unit.first, METRIC_CPU_COPY);
+    unit = next(world, snapshot, NOW + 299, MOST);
+    assert_int_equal(unit.due_s, NOW + 300);
+    snapshot_unref(snapshot);
+}
+
+static void a_value_with_a_gpu_is_measured_at_the_gpu(void **state)
+{
+    struct world *world = *state;
+    add(world, METRIC_HOST_GPU_KERNEL, world->numa, world->gpu[1], 2000, 100);
+    struct snapshot *snapshot = snapshot_of(world);
+    assert_int_equal(next(world, snapshot, NOW, MOST).place, world->gpu[1]);
+    snapshot_unref(snapshot);
+}
+
+static void metrics_that_plans_rest_on_go_first_and_others_join(void **state)
+{
+    struct world *world = *state;
+    add(world, METRIC_KIND_COPY, world->gpu[0], world->gpu[0], 9000, 100);
+    add(world, METRIC_GPU_STREAM, world->gpu[1], world->gpu[1], 2000, 100);
+    add(world, METRIC_KIND_COPY, world->gpu[1], world->gpu[1], 3000, 100);
+    add(world, METRIC_ALLOCATION, world->gpu[1], world->numa, 10, 100);         /* fresh */
+    add(world, METRIC_CPU_PINGPONG, world->core[0], world->core[1], 1999, 100); /* another probe */
+    struct snapshot *snapshot = snapshot_of(world);
+    struct freshness_unit unit = next(world, snapshot, NOW, MOST);
+    assert_int_equal(unit.place, world->gpu[1]);
+    assert_int_equal(unit.first, METRIC_GPU_STREAM);
+    assert_true(unit.metric[METRIC_GPU_STREAM] && unit.metric[METRIC_KIND_COPY]);
+    assert_false(unit.metric[METRIC_ALLOCATION] || unit.metric[METRIC_CPU_PINGPONG]);
+    unit = next(world, snapshot, NOW, 1);
+    assert_true(unit.metric[METRIC_GPU_STREAM] && !unit.metric[METRIC_KIND_COPY]);
+    snapshot_unref(snapshot);
+}
+
+/* The values stay old, as of cells that cannot be measured: each place has its turn, and then the
+ * rest of freshness_s. */
+static void gpus_take_turns_and_an_attempt_counts(void **state)
+{
+    struct world *world = *state;
+    for (int i = 0; i < GPUS; i++)
+        add(world, METRIC_GPU_STREAM, world->gpu[i], world->gpu[i], 2000 + i, 100);
+    struct snapshot *snapshot = snapshot_of(world);
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < GPUS; i++) {
+            int64_t now_s = NOW + 1100 * round + i;
+            struct freshness_unit unit = next(world, snapshot, now_s, MOST);
+            assert_true(unit.due_s <= now_s);
+            /* the oldest first, later the one tried longest ago */
+            assert_int_equal(unit.place, world->gpu[GPUS - 1 - i]);
+            freshness_try(&world->freshness, &unit, now_s);
+        }
+    struct freshness_unit unit = next(world, snapshot, NOW + 2200 + GPUS, MOST);
+    assert_int_equal(unit.due_s, NOW + 2200 + OLD_S);
+    snapshot_unref(snapshot);
+}
+
+static void a_change_is_looked_at_from_its_other_end_once(void **state)
+{
+    struct world *world = *state;
+    struct freshness_unit unit;
+    for (int i = 0; i < GPUS; i++) {
+        add(world, METRIC_GPU_GPU_KERNEL, world->gpu[i], world->gpu[(i + 1) % GPUS], 10, 100);
+        add(world, METRIC_HOST_GPU_KERNEL, world->numa, world->gpu[i], 10, 100);
+    }
+    struct snapshot *before = snapshot_of(world);
+    add(world, METRIC_GPU_GPU_KERNEL, world->gpu[0], world->gpu[1], 0, 80); /* changed */
+    add(world, METRIC_GPU_GPU_KERNEL, world->gpu[2], world->gpu[0], 0, 99); /* noise */
+    add(world, METRIC_HOST_GPU_KERNEL, world->numa, world->gpu[0], 0, 100);
+    struct snapshot *after = snapshot_of(world);
+    next(world, before, NOW, MOST); /* the graph */
+    unit = (struct freshness_unit){.place = world->gpu[0], .first = METRIC_GPU_GPU_KERNEL};
+    unit.metric[METRIC_GPU_GPU_KERNEL] = unit.metric[METRIC_HOST_GPU_KERNEL] = true;
+    freshness_compare(&world->freshness, &unit, before, after);
+    unit = next(world, after, NOW, MOST);
+    assert_true(unit.is_wanted && unit.due_s <= NOW);
+    assert_int_equal(unit.place, world->gpu[1]);
+    assert_false(unit.metric[METRIC_HOST_GPU_KERNEL]);
+    freshness_try(&world->freshness, &unit, NOW);
+    /* what changes there in turn is no reason */
+    freshness_compare(&world->freshness, &unit, after, before);
+    assert_true(next(world, after, NOW, MOST).due_s > NOW);
+    snapshot_unref(before);
+    snapshot_unref(after);
+}
+
+static void a_change_with_the_host_is_looked_at_from_another_gpu(void **state)
+{
+    struct world *world = *state;
+    struct freshness_unit unit = {.place = world->gpu[0]};
+    for (int i = 0; i < GPUS; i++)
+        add(world, METRIC_HOST_GPU_KERNEL, world->numa, world->gpu[i], 10, 100);
+    struct snapshot *before = snapshot_of(world);
+    add(world, METRIC_HOST_GPU_KERNEL, world->numa, world->gpu[0], 0, 50);
+    for (int i = 1; i < GPUS; i++)
+        add(world, METRIC_HOST_GPU_KERNEL, world->numa, world->gpu[i], 10, 100);
+    struct snapshot *after = snapshot_of(world);
+    next(world, before, NOW, MOST);
+    unit.metric[METRIC_HOST_GPU_KERNEL] = true;
+    freshness_compare(&world->freshness, &unit, before, after);
+    unit = next(world, after, NOW, MOST);
+    assert_true(unit.is_wanted);
+    assert_int_equal(unit.place, world->gpu[1]);
+    snapshot_unref(before);
+    snapshot_unref(after);
+}
+
+static void a_core_that_is_only_a_target_has_its_turn_after_a_change(void **state)
+{
+    struct world *world = *state;
+    struct freshness_unit unit = {.place = world->core[0]};
+    add(world, METRIC_CPU_PINGPONG, world->core[0], world->core[1], 10, 100);
+    struct snapshot *before = snapshot_of(world);
+    add(world, METRIC_CPU_PINGPONG, world->core[0], world->core[1], 0, 150);
+    struct snapshot *after = snapshot_of(world);
+    next(world, before, NOW, MOST);
+    unit.metric[METRIC_CPU_PINGPONG] = true;
+    freshness_compare(&world->freshness, &unit, before, after);
+    unit = next(world, after, NOW, MOST);
+    assert_true(unit.is_wanted);
+    assert_int_equal(unit.place, world->core[1]);
+    snapshot_unref(before);
+    snapshot_unref(after);
+}
+
+/* ---- duty ---- */
+
+#define SECOND UINT64_C(1000000000)
+
+/* Runs of one cost as early as the budget allows; the largest sum of any hour, in seconds. */
+static double worst_hour(double cost_s, double percent)
+{
+    enum { RUNS = 2000 };
+    static double end_s[RUNS];
+    struct duty duty = {0};
+    uint64_t now_ns = 5 * SECOND;
+    double worst_s = 0;
+    for (int i = 0; i < RUNS; i++) {
+        now_ns = now_ns > duty.free_ns ? now_ns : duty.free_ns;
+        now_ns += (uint64_t)(cost_s * 1e9);
+        end_s[i] = (double)now_ns / 1e9;
+        duty_charge(&duty, now_ns, (uint64_t)(cost_s * 1e9), percent);
+        double sum_s = 0;
+        for (int j = i; j >= 0 && end_s[j] - cost_s >= end_s[i] - 3600; j--)
+            sum_s += cost_s;
+        worst_s = sum_s > worst_s ? sum_s : worst_s;
+    }
+    return worst_s;
+}
+
+static void no_hour_costs_more_than_its_share(void **state)
+{
+    (void)state;
+    const double costs[] = {0.01, 0.06, 0.3, 1, 1.7};
+    for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
+        double worst_s = worst_hour(costs[i], 0.1);
+        if (!(worst_s <= 3.6 + 1e-6 && worst_s > 1.2))
+            fail_msg("%g s: %g s in an hour", costs[i], worst_s);
+    }
+    assert_true(worst_hour(10, 0.1) == 10); /* alone in its hour */
+    assert_true(worst_hour(1, 1) > 30 && worst_hour(1, 1) <= 36);
+}
+
+static void the_spent_time_is_that_of_the_last_slots(void **state)
+{
+    (void)state;
+    struct duty duty = {0};
+    uint64_t begin_ns = 123456 * SECOND, slot_ns = DUTY_SLOT_S * SECOND;
+    duty_charge(&duty, begin_ns, 7 * SECOND, 0.1);
+    duty_charge(&duty, begin_ns + slot_ns, SECOND, 0.1);
+    assert_int_equal(duty_spent_ns(&duty, begin_ns + slot_ns, 12), 8 * SECOND);
+    assert_int_equal(duty_spent_ns(&duty, begin_ns + slot_ns, 1), SECOND);
+    assert_int_equal(duty_spent_ns(&duty, begin_ns + 12 * slot_ns, 12), SECOND);
+    assert_int_equal(duty_spent_ns(&duty, begin_ns + 13 * slot_ns, 12), 0);
+    assert_int_equal(duty_spent_ns(&duty, begin_ns + 13 * slot_ns, DUTY_SLOTS), 8 * SECOND);
+    assert_int_equal(duty_spent_ns(&duty, begin_ns + 1000 * slot_ns, DUTY_SLOTS), 0);
+    duty_charge(&duty, begin_ns + 2000 * slot_ns, SECOND, 0.1);
+    assert_int_equal(duty_spent_ns(&duty, begin_ns + 2000 * slot_ns, DUTY_SLOTS), SECOND);
+    duty_charge(&duty, begin_ns, UINT64_MAX / 2, 0.000001); /* no overflow */
+    assert_true(duty.free_ns > begin_ns);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_is_begun_that_was_not_measured),
+        TEST(the_oldest_tells_when_it_is_due),
+        TEST(a_value_with_a_gpu_is_measured_at_the_gpu),
+        TEST(metrics_that_plans_rest_on_go_first_and_others_join),
+        TEST(gpus_take_turns_and_an_attempt_counts),
+        TEST(a_change_is_looked_at_from_its_other_end_once),
+        TEST(a_change_with_the_host_is_looked_at_from_another_gpu),
+        TEST(a_core_that_is_only_a_target_has_its_turn_after_a_change),
+        cmocka_unit_test(no_hour_costs_more_than_its_share),
+        cmocka_unit_test(the_spent_time_is_that_of_the_last_slots),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
