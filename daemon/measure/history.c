@@ -1,6 +1,7 @@
 #include "measure/history.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,4 +187,35 @@ void history_begin(struct store *store, struct snapshot *snapshot, const struct 
         add_note(snapshot, "baseline-unreadable", SEVERITY_WARNING, "machine0", env->now_s,
                  "the baseline was not imported: %.200s", why.detail);
     history_load(store, snapshot, env);
+}
+
+/* Returns the value's robust standard deviation as a fraction of it. */
+static double spread_of(const struct snapshot *snapshot, const struct value *value)
+{
+    const struct baseline *baseline =
+        snapshot->baseline != NULL ? &snapshot->baseline[value - snapshot->values->item] : NULL;
+    double least = health_limits_spread(value->metric, values_axes(snapshot->values, value));
+    double own = baseline != NULL && baseline->count >= BASELINE_READY && baseline->median > 0
+                     ? baseline->deviation / baseline->median
+                     : 0;
+    return own > least ? own : least;
+}
+
+bool history_differs(const struct snapshot *before, const struct snapshot *after,
+                     const struct health_limits *limits)
+{
+    const struct values *values = after->values;
+    bool differs = false;
+    for (size_t i = 0; i < values->count && !differs; i++) {
+        const struct value *now = &values->item[i];
+        const struct value *old = isnan(now->value)
+                                      ? NULL
+                                      : values_find(before->values, now->metric, now->from, now->to,
+                                                    values_axes(values, now));
+        differs =
+            old != NULL && old->measured_at_s != now->measured_at_s &&
+            snapshot_value_differs(old, now) &&
+            fabs(now->value - old->value) > limits->mads * spread_of(after, now) * fabs(old->value);
+    }
+    return differs;
 }

@@ -33,3 +33,9 @@ void history_load(struct store *store, struct snapshot *snapshot, const struct h
 /* Adds the values of a stored run to the baselines, then acts as history_load. run NULL: none. */
 void history_advance(struct store *store, struct snapshot *snapshot, const struct run *run,
                      const struct history_env *env);
+
+/* True when a value changed by more than noise: snapshot_value_differs, and by more than so many
+ * robust standard deviations of its baseline (limits->mads), or of the least that health assumes.
+ * A value that only one of them has, is no change. */
+bool history_differs(const struct snapshot *before, const struct snapshot *after,
+                     const struct health_limits *limits);

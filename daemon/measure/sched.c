@@ -116,9 +116,12 @@ static void follow_background(struct sched *sched)
         sched_background_follow(&sched->background, sched->snapshot, hold[0] != '\0' ? hold : NULL);
 }
 
-static void publish(struct sched *sched, const struct snapshot *take_snapshot)
+/* Publishes. is_quiet: by a background run, whose noise is no change. */
+static void publish(struct sched *sched, const struct snapshot *take_snapshot, bool is_quiet)
 {
-    sched->values_version += snapshot_differs(sched->snapshot, take_snapshot);
+    struct health_limits limits = health_limits_from(sched->env.config);
+    sched->values_version += is_quiet ? history_differs(sched->snapshot, take_snapshot, &limits)
+                                      : snapshot_differs(sched->snapshot, take_snapshot);
     snapshot_unref(sched->snapshot);
     sched->snapshot = take_snapshot;
     if (sched->stopped == NULL)
@@ -325,7 +328,7 @@ static void build_done(struct sched_job *job)
     sched->writing--;
     sched->quiet -= build->is_quiet;
     if (build->result != NULL)
-        publish(sched, build->result);
+        publish(sched, build->result, build->is_quiet);
     else if (build->err.code != BERTH_OK)
         log_line(LOG_LEVEL_WARNING, "the node stays as it was: %s", build->err.detail);
     if (build->kind == BUILD_RUN && (!build->is_quiet || sched->kept++ % UPKEEP_EVERY == 0))

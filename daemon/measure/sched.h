@@ -57,7 +57,8 @@ bool sched_is_yielding(const struct sched *sched);  /* ... and has been stopped 
 enum sched_state sched_state(const struct sched *sched);
 const struct snapshot *sched_snapshot(const struct sched *sched); /* borrowed, never NULL */
 
-/* Counts the snapshots that differed from the one before (snapshot_differs). */
+/* Counts the snapshots that differed from the one before (snapshot_differs). After a background run
+ * only changes beyond noise count (history_differs). */
 uint64_t sched_values_version(const struct sched *sched);
 enum store_state sched_store_state(const struct sched *sched);
 /* for the thread pool: every call may block */

@@ -69,6 +69,50 @@ static void a_run_is_taken_in_and_remembered(void **state)
     assert_int_equal(query(world, "SELECT count(*) FROM finding"), CORES - 1);
 }
 
+/* Runs of a value that scatters by a fifth are no change; one beyond its scatter is. */
+static void noise_of_a_value_is_no_change(void **state)
+{
+    static const double scattered[] = {100, 120, 95, 118, 102, 121, 96, 119};
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct snapshot *before = NULL, *after;
+    int64_t now_s = 1790000000;
+    for (size_t i = 0; i < sizeof scattered / sizeof scattered[0]; i++) {
+        after = after_run(world, store, scattered[i], now_s + (int64_t)i);
+        if (i > BASELINE_READY) { /* intervals are narrow: they differ by themselves */
+            assert_true(snapshot_differs(before, after));
+            assert_false(history_differs(before, after, &env.limits));
+        }
+        snapshot_unref(before);
+        before = after;
+    }
+    after = after_run(world, store, 300, now_s + 100);
+    assert_true(history_differs(before, after, &env.limits));
+    snapshot_unref(after);
+    /* without a past, the least spread of such values counts */
+    struct run run = pingpongs(world->graph, 100), more = pingpongs(world->graph, 108),
+               much = pingpongs(world->graph, 190);
+    for (size_t i = 0; i < run.values->count; i++) {
+        more.values->item[i].measured_at_s = much.values->item[i].measured_at_s = now_s + 200;
+        more.values->item[i].low = more.values->item[i].high = more.values->item[i].value;
+        much.values->item[i].low = much.values->item[i].high = much.values->item[i].value;
+    }
+    struct run *runs[] = {&run, &more, &much};
+    struct snapshot *of[3];
+    for (int i = 0; i < 3; i++) {
+        values_finish(runs[i]->values);
+        of[i] = snapshot_new(world->graph, runs[i]->values, NULL, 0, 1, 1);
+        runs[i]->values = NULL;
+        run_done(runs[i]);
+    }
+    assert_false(history_differs(of[0], of[1], &env.limits));
+    assert_true(history_differs(of[0], of[2], &env.limits));
+    for (int i = 0; i < 3; i++)
+        snapshot_unref(of[i]);
+    snapshot_unref(before);
+    store_close(store);
+}
+
 static struct assessment assessment_of(struct finding *finding, size_t count, bool is_cut)
 {
     for (size_t i = 0; i < count; i++) {
@@ -422,6 +466,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_run_is_taken_in_and_remembered),
+        TEST(noise_of_a_value_is_no_change),
         TEST(a_cut_list_clears_nothing),
         TEST(what_another_finding_explains_has_cleared),
         TEST(old_findings_are_forgotten),
