@@ -19,7 +19,8 @@ static const struct cmd_option options[] = {
     [SINCE] = {.name = "since",
                .value = "AGO",
                .help = "only what is not older than this: 90m, 12h, 7d, 4w"},
-    [ALL] = {.name = "all", .help = "every measurement, not only the latest"},
+    [ALL] = {.name = "all",
+             .help = "every measurement, not only the latest; without a metric every value found"},
 };
 
 static int set_since(struct cmd *cmd, json_t *object)
@@ -47,11 +48,13 @@ static int set_since(struct cmd *cmd, json_t *object)
 
 static int run_changes(struct cmd *cmd)
 {
-    for (size_t i = 0; i < OPTIONS; i++)
-        if (i != SINCE && cmd_has(cmd, &options[i]))
+    for (size_t i = 0; i < SINCE; i++)
+        if (cmd_has(cmd, &options[i]))
             return cmd_usage(cmd, "--%s needs METRIC FROM TO", options[i].name);
     return cmd_answer(cmd, "io.berth.Health.ListFindings", set_since,
-                      cmd_has(cmd, &cmd_globals[CMD_NODE]) ? ui_changes_of_folder : ui_changes);
+                      cmd_has(cmd, &cmd_globals[CMD_NODE]) ? ui_changes_of_folder
+                      : cmd_has(cmd, &options[ALL])        ? ui_changes_all
+                                                           : ui_changes);
 }
 
 /* Draws the answer to History after asking for its baseline. */
@@ -63,7 +66,7 @@ static int draw(struct cmd *cmd, const json_t *history, json_t *take_where)
         return status;
     struct ui ui;
     ui_init(&ui, STDOUT_FILENO);
-    ui_put(&ui, "%s from %s to %s\n", cmd->operand[0], cmd->operand[1], cmd->operand[2]);
+    ui_put(&ui, "%s from %s to %s", cmd->operand[0], cmd->operand[1], cmd->operand[2]);
     ui_history(&ui, history, baseline, cmd_has(cmd, &options[ALL]) ? SIZE_MAX : 30);
     json_decref(baseline);
     return cmd_print(&ui);
@@ -112,7 +115,8 @@ const struct cmd_command cmd_history = {
     .option_count = OPTIONS,
     .most_operands = 3,
     .run = run,
-    .notes = {"Without a metric: every finding that appeared or cleared, the latest change first.",
+    .notes = {"Without a metric: every finding that appeared or cleared, the latest change first; "
+              "values found at the same time are one line.",
               "With one: its baseline, each measurement with its 95 % interval and a bar as long "
               "as it is good, those that are out of line with the baseline marked, "
               "and what changed in the conditions between two of them. A day that has become one "

@@ -49,12 +49,15 @@ void ui_contention(struct ui *ui, const json_t *reply);
 /* ui/tuning.c: reply of GetTuning. */
 void ui_tuning(struct ui *ui, const json_t *reply);
 
-/* ui/history.c: prints a series. history: reply of History; baseline: reply of GetBaseline. Shows
- * the latest points, at most `most`, in a line each. */
+/* ui/history.c: ends the first line, which names the series, and prints it. history: reply of
+ * History; baseline: reply of GetBaseline. Shows the latest points, at most `most`, in a line each.
+ */
 void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, size_t most);
 
-/* Prints the reply of ListFindings as events, the latest first. */
+/* Prints the reply of ListFindings as events, the latest first; values that came or went at the
+ * same time are one event. */
 void ui_changes(struct ui *ui, const json_t *reply);
+void ui_changes_all(struct ui *ui, const json_t *reply); /* each by itself */
 /* Prints such a reply of a private daemon over a node folder. */
 void ui_changes_of_folder(struct ui *ui, const json_t *reply);
 

@@ -68,8 +68,10 @@ static void put_finding(struct ui *ui, const json_t *finding, const json_t *befo
     ui_text(&line, ui_member(finding, "place"));
     ui_put(&line, ": ");
     ui_text(&line, ui_member(finding, "text"));
-    if (json_is_number(value) && json_is_number(expected))
-        ui_put(&line, " (%s, expected %s)", ui_value(ui, number, json_number_value(value), unit),
+    if (json_is_number(value) && json_is_number(expected) &&
+        strstr(ui_member(finding, "text"), ui_value(ui, number, json_number_value(value), unit)) ==
+            NULL)
+        ui_put(&line, " (%s, expected %s)", number,
                ui_value(ui, other, json_number_value(expected), unit));
     ui_put(&line, " [");
     ui_text(&line, ui_member(finding, "code"));

@@ -12,6 +12,9 @@
 #define BESIDE  72 /* columns beside a bar: time, value, interval, verdict */
 #define LINE    64 /* most columns of the line over all points */
 
+#define PLACES_SHOWN 6
+#define NO_CHANGE    "no finding has appeared or cleared in that time"
+
 /* Baseline from the reply of GetBaseline; numbers are NAN without one. */
 struct expected {
     const char *unit;
@@ -226,17 +229,36 @@ static void put_point(struct ui *ui, const struct expected *expected, const json
     ui_put(ui, "\n");
 }
 
+/* The rest of the first line: the latest value, beside the baseline. */
+static void put_latest(struct ui *ui, const struct expected *expected, const json_t *point)
+{
+    char value[UI_NUMBER], share[UI_NUMBER];
+    double number = ui_member_number(point, "value");
+    int verdict = out_of_line(expected, point);
+    ui_put(ui, ": %s", ui_value(ui, value, number, expected->unit));
+    if (expected->median > 0)
+        ui_put(ui, ", %s %% of what is expected%s",
+               ui_digits(share, round(100 * number / expected->median)),
+               verdict < 0   ? ": worse"
+               : verdict > 0 ? ": better"
+                             : "");
+    ui_put(ui, "\n");
+}
+
 void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, size_t most)
 {
     const json_t *points = json_object_get(history, "points");
     size_t count = json_array_size(points), first = count > most ? count - most : 0;
     struct expected expected = expected_of(baseline);
     ui->width = ui->width < COLUMNS ? ui->width : COLUMNS;
-    put_expected(ui, baseline, &expected);
     if (count == 0) {
-        ui_put(ui, "no past of it is kept (a recorded node has none), or none of that time\n");
+        ui_put(ui, ": no past is kept\n");
+        put_expected(ui, baseline, &expected);
+        ui_put(ui, "a recorded node has no past; of another there is none of that time\n");
         return;
     }
+    put_latest(ui, &expected, json_array_get(points, count - 1));
+    put_expected(ui, baseline, &expected);
     double best = best_of(&expected, points);
     put_line(ui, &expected, points);
     if (first > 0)
@@ -280,12 +302,55 @@ static const char *lasting(char *buffer, int64_t s)
     return buffer;
 }
 
-static void put_event(struct ui *ui, const struct event *event)
+static const char *word_of(const struct event *event)
 {
-    const char *severity = ui_member(event->finding, "severity");
-    const char *word = !event->is_end                                              ? severity
-                       : json_is_true(json_object_get(event->finding, "accepted")) ? "accepted"
-                                                                                   : "cleared";
+    return !event->is_end ? ui_member(event->finding, "severity")
+           : json_is_true(json_object_get(event->finding, "accepted")) ? "accepted"
+                                                                       : "cleared";
+}
+
+/* True for values that were found, or cleared, at the same time: most often of one cause. */
+static bool is_with(const struct event *a, const struct event *b)
+{
+    return a->at_s == b->at_s && a->is_end == b->is_end && strcmp(word_of(a), word_of(b)) == 0 &&
+           json_is_number(json_object_get(a->finding, "value")) &&
+           json_is_number(json_object_get(b->finding, "value"));
+}
+
+static double deviation_of(const struct event *event)
+{
+    double share =
+        ui_member_number(event->finding, "value") / ui_member_number(event->finding, "expected");
+    return share > 0 ? fabs(log(share)) : 0;
+}
+
+/* "; and 15 more values, of gpu2 and gpu4, at that time (--all)" */
+static void put_others(struct ui *line, const struct event *event, size_t count)
+{
+    json_t *places = json_object(), *unused;
+    const char *place, *separator = "";
+    size_t i = 0;
+    for (size_t e = 1; e < count; e++)
+        json_object_set_new(places, ui_member(event[e].finding, "place"), json_true());
+    ui_put(line, "; with %zu more value%s, of ", count - 1, count == 2 ? "" : "s");
+    json_object_foreach(places, place, unused)
+    {
+        if (i++ == PLACES_SHOWN)
+            break;
+        ui_put(line, "%s", separator);
+        ui_text(line, place);
+        separator = ", ";
+    }
+    if (json_object_size(places) > PLACES_SHOWN)
+        ui_put(line, " and more");
+    ui_put(line, " (--all)");
+    json_decref(places);
+}
+
+/* Prints an event, and how many others came with it. */
+static void put_event(struct ui *ui, const struct event *event, size_t count)
+{
+    const char *severity = ui_member(event->finding, "severity"), *word = word_of(event);
     int64_t critical_s = integer_of(event->finding, "critical_since_s"),
             since_s = integer_of(event->finding, "since_s");
     char when[UI_NUMBER], length[UI_NUMBER];
@@ -300,6 +365,8 @@ static void put_event(struct ui *ui, const struct event *event)
     ui_put(&line, "]");
     if (critical_s > since_s)
         ui_put(&line, ", critical since %s", ui_when(when, critical_s));
+    if (count > 1)
+        put_others(&line, event, count);
     ui_put(ui, "%s  ", ui_when(when, event->at_s));
     ui_style(ui, event->is_end                       ? UI_GOOD
                  : strcmp(severity, "critical") == 0 ? UI_BAD
@@ -313,7 +380,53 @@ static void put_event(struct ui *ui, const struct event *event)
     ui_done(&line);
 }
 
-static void put_changes_of(struct ui *ui, const json_t *reply, const char *none)
+/* The first line: what is there now, and since when. */
+static void put_now(struct ui *ui, const json_t *findings)
+{
+    const json_t *finding;
+    int64_t first_s = INT64_MAX;
+    char when[UI_NUMBER];
+    size_t now = 0, i;
+    json_array_foreach(findings, i, finding)
+    {
+        if (json_is_integer(json_object_get(finding, "cleared_s")))
+            continue;
+        now++;
+        first_s =
+            integer_of(finding, "since_s") < first_s ? integer_of(finding, "since_s") : first_s;
+    }
+    ui_style(ui, UI_BOLD);
+    if (now == 0)
+        ui_put(ui, "no finding now");
+    else
+        ui_put(ui, "%zu finding%s now, since %s", now, now == 1 ? "" : "s", ui_when(when, first_s));
+    if (now < i)
+        ui_put(ui, "; %zu past", i - now);
+    ui_style(ui, UI_PLAIN);
+    ui_put(ui, "\n");
+}
+
+/* Moves the events that came with the first one, at least it, to the front, with the largest
+ * deviation first; returns their number. */
+static size_t gather(struct event *event, size_t count)
+{
+    size_t group = 1;
+    for (size_t i = 1; i < count && event[i].at_s == event[0].at_s; i++) {
+        struct event one = event[i];
+        if (!is_with(&event[0], &one))
+            continue;
+        memmove(&event[group + 1], &event[group], (i - group) * sizeof *event);
+        event[group] = one;
+        if (deviation_of(&one) >= deviation_of(&event[0])) {
+            event[group] = event[0];
+            event[0] = one;
+        }
+        group++;
+    }
+    return group;
+}
+
+static void put_changes_of(struct ui *ui, const json_t *reply, const char *none, bool all)
 {
     const json_t *findings = json_object_get(reply, "findings"), *finding;
     struct event *event = calloc(2 * json_array_size(findings) + 1, sizeof *event);
@@ -329,21 +442,29 @@ static void put_changes_of(struct ui *ui, const json_t *reply, const char *none)
         event[count++] = (struct event){finding, integer_of(finding, "since_s"), false, i};
     }
     qsort(event, count, sizeof *event, compare_events);
-    for (i = 0; i < count; i++)
-        put_event(ui, &event[i]);
+    if (count > 0)
+        put_now(ui, findings);
+    i = 0;
+    for (size_t group; i < count; i += group) {
+        group = all ? 1 : gather(&event[i], count - i);
+        put_event(ui, &event[i], group);
+    }
     if (count == 0)
         ui_line(ui, 2, "%s", none);
     free(event);
 }
 
-void ui_changes(struct ui *ui, const json_t *reply)
+void ui_changes(struct ui *ui, const json_t *reply) { put_changes_of(ui, reply, NO_CHANGE, false); }
+
+void ui_changes_all(struct ui *ui, const json_t *reply)
 {
-    put_changes_of(ui, reply, "no finding in the time asked for");
+    put_changes_of(ui, reply, NO_CHANGE, true);
 }
 
 void ui_changes_of_folder(struct ui *ui, const json_t *reply)
 {
     put_changes_of(
         ui, reply,
-        "a node folder has no history: it holds one state of a node, which berth health judges");
+        "a node folder has no history: it holds one state of a node, which berth health judges",
+        false);
 }

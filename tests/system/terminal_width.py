@@ -193,6 +193,24 @@ def a_history_fits():
         assert "886 MB/s to 1.08 GB/s" in text and "18 to 22 GB/s" in text and text.count("worse") == 2 and "driver was 0 word" in text, text
 
 
+def findings_of_one_time_are_one_event():
+    """The worst of them, and how many more; a fact, and what came at another time, stands alone."""
+    def found(place, value, since_s, cleared_s=None):
+        return {"severity": "warning", "place": place, "code": "slower-than-peers", "text": f"x is {value}", "value": value, "expected": 100.0, "unit": "bytes_per_s", "since_s": since_s,
+                "cleared_s": cleared_s, "critical_since_s": None, "accepted": None}
+
+    late = 1790000000
+    all_of = [found("gpu4", 50.0, late), found("gpu2", 20.0, late), {**found("gpu7", 1.0, late), "value": None, "text": "a fact"}, found("gpu2", 60.0, late), found("numa0", 70.0, late - 500, late - 100)]
+    with Service(lambda _: [json.dumps({"parameters": {"findings": all_of}}).encode() + b"\0"]) as service:
+        lines = shown("--socket", service.path, "history")[1]
+        text = " ".join(" ".join(lines).split())
+        assert lines[0].startswith("4 findings now, since 2026-09-21 ") and lines[0].endswith("; 1 past"), lines
+        assert text.count("warning") == 3 and "gpu2: x is 20.0 [slower-than-peers]; with 2 more values, of gpu4, gpu2 (--all)" in text and "gpu7: a fact [" in text, text
+        assert "cleared after 6 min: numa0: x is 70.0" in text, text
+        every = " ".join(shown("--socket", service.path, "history", "--all")[1])
+        assert every.count("warning") == 5 and "more value" not in every, every
+
+
 def what_a_node_has_none_of_is_no_slip_of_the_finger():
     for words in (["route", "gpu0", "gpu1", "1M"], ["health", "gpu0"], ["matrix", "gpu_gpu_kernel", "--from", "gpu0"]):
         done = subprocess.run([BIN / "berth", "--node", NODES / "epyc-2s", *words], capture_output=True, text=True, env=PLAIN)
@@ -237,4 +255,4 @@ def a_screen_has_the_whole_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, all_memories_with_why_are_rows_too, an_error_is_wrapped_on_a_terminal_alone, findings_fit, a_history_fits, measurements_fit, a_screen_has_the_whole_answer, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, all_memories_with_why_are_rows_too, an_error_is_wrapped_on_a_terminal_alone, findings_fit, a_history_fits, measurements_fit, a_screen_has_the_whole_answer, findings_of_one_time_are_one_event, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
