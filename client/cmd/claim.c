@@ -37,31 +37,13 @@ static const struct cmd_option options[] = {
     [QUIET] = {.letter = 'q', .name = "quiet", .help = "print the claim's number alone"},
 };
 
-/* Parses seconds, or a number and one of s m h d. */
-static bool parse_time(const char *text, int64_t *ret_s)
-{
-    static const struct {
-        const char *unit;
-        int64_t seconds;
-    } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
-    size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || digits > 12)
-        return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(text + digits, units[i].unit) == 0) {
-            *ret_s = strtoll(text, NULL, 10) * units[i].seconds;
-            return *ret_s > 0;
-        }
-    return false;
-}
-
 static int set_ttl(struct cmd *cmd, json_t *request)
 {
     const char *text = cmd_value(cmd, &options[TTL]);
     int64_t ttl_s;
     if (text == NULL)
         return cmd_usage(cmd, "for how long? --ttl TIME");
-    if (!parse_time(text, &ttl_s))
+    if (!cmd_parse_time(text, &ttl_s))
         return cmd_usage(cmd, "--ttl takes a time such as 600, 90m, 12h or 2d, not %.40s", text);
     return json_object_set_new(request, "ttl_s", json_integer(ttl_s)) == 0 ? CMD_DONE
                                                                            : cmd_fail_memory();
@@ -88,7 +70,7 @@ static int set_wait(struct cmd *cmd, json_t *request)
         return CMD_DONE;
     if (!cmd_has(cmd, &options[PROFILING]))
         return cmd_usage(cmd, "--wait is for gpus to be profiled, and comes with --profiling");
-    if (text != NULL && !parse_time(text, &wait_s))
+    if (text != NULL && !cmd_parse_time(text, &wait_s))
         return cmd_usage(cmd, "--wait takes a time such as 600, 90m or 12h, not %.40s", text);
     return json_object_set_new(request, "wait_s", json_integer(wait_s)) == 0 ? CMD_DONE
                                                                              : cmd_fail_memory();

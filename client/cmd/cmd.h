@@ -188,6 +188,8 @@ int cmd_set_count(struct cmd *cmd, json_t *object, const char *key, const struct
                   long least, long most);
 int cmd_set_size(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);
 int cmd_set_text(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);
+/* Parses seconds above 0, or a number and one of s m h d. */
+bool cmd_parse_time(const char *text, int64_t *ret_s);
 /* array of the words between commas; NULL when out of memory */
 json_t *cmd_list(const char *text);
 int cmd_set_list(struct cmd *cmd, json_t *object, const char *key, const struct cmd_option *option);

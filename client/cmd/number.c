@@ -77,3 +77,20 @@ int cmd_set_operands(struct cmd *cmd, json_t *object, const char *key)
         fine = json_array_append_new(array, json_string(cmd->operand[i])) == 0;
     return fine ? CMD_DONE : cmd_fail_memory();
 }
+
+bool cmd_parse_time(const char *text, int64_t *ret_s)
+{
+    static const struct {
+        const char *unit;
+        int64_t seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits > 12)
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(text + digits, units[i].unit) == 0) {
+            *ret_s = strtoll(text, NULL, 10) * units[i].seconds;
+            return *ret_s > 0;
+        }
+    return false;
+}

@@ -298,9 +298,6 @@ static double share_of(double value, double least, double most)
 /* One sign a point, the latest on the right. */
 static void spark(const struct screen *screen, const struct top_value *value, char *text)
 {
-    static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
-                                         "\u2585", "\u2586", "\u2587", "\u2588"};
-    static const char plain[] = "_.,-=+*#";
     double least = INFINITY, most = -INFINITY;
     size_t first = value->points > SPARKS ? value->points - SPARKS : 0;
     text[0] = '\0';
@@ -308,13 +305,8 @@ static void spark(const struct screen *screen, const struct top_value *value, ch
         least = fmin(least, value->point[i]);
         most = fmax(most, value->point[i]);
     }
-    for (size_t i = first; i < value->points; i++) {
-        int level = (int)(7.99 * share_of(value->point[i], least, most));
-        if (screen->style.utf8)
-            strcat(text, blocks[level]);
-        else
-            strncat(text, &plain[level], 1);
-    }
+    for (size_t i = first; i < value->points; i++)
+        strcat(text, ui_spark(&screen->style, share_of(value->point[i], least, most)));
 }
 
 /* A tenth off in the bad direction is worth a look; health decides with intervals. */

@@ -11,6 +11,11 @@ void ui_bind(struct ui *ui, const json_t *reply);
 void ui_alloc(struct ui *ui, const json_t *reply);
 void ui_route(struct ui *ui, const json_t *reply);
 void ui_health(struct ui *ui, const json_t *reply);
+/* Prints the reason and the findings of a reply of Check or of Load. */
+void ui_verdict(struct ui *ui, const json_t *reply);
+/* ui/load.c: the last reply of Load; and its progress as ui_progress_bar and _line. */
+void ui_load(struct ui *ui, const json_t *reply);
+void ui_load_progress(struct ui *ui, const json_t *reply, bool is_bar);
 /* The action for a finding of that code (schema/findings.def); NULL for an unknown one. */
 const char *ui_action_of(const char *code);
 

@@ -95,11 +95,10 @@ static void put_finding(struct ui *ui, const json_t *finding, const json_t *befo
     ui_done(&line);
 }
 
-void ui_health(struct ui *ui, const json_t *reply)
+void ui_verdict(struct ui *ui, const json_t *reply)
 {
     const char *verdict = ui_member(reply, "verdict"), *reason = ui_member(reply, "reason");
     const json_t *findings = json_object_get(reply, "findings"), *finding;
-    char when[UI_NUMBER];
     size_t i;
     /* The reason begins with the verdict. */
     ui_style(ui, style_of(verdict));
@@ -112,6 +111,12 @@ void ui_health(struct ui *ui, const json_t *reply)
     {
         put_finding(ui, finding, i > 0 ? json_array_get(findings, i - 1) : NULL);
     }
+}
+
+void ui_health(struct ui *ui, const json_t *reply)
+{
+    char when[UI_NUMBER];
+    ui_verdict(ui, reply);
     int64_t at_s = json_integer_value(json_object_get(reply, "last_probe_at_s"));
     ui_style(ui, UI_DIM);
     if (at_s > 0)

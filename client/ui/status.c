@@ -136,14 +136,18 @@ static void put_what(struct ui *ui, const json_t *reply)
         ui_put(ui, "  %s left", ui_time(ui, time, (double)json_integer_value(remaining)));
 }
 
-void ui_progress_bar(struct ui *ui, const json_t *reply)
+void ui_bar(struct ui *ui, long long done, long long total)
 {
-    long long done = count_of(reply, "done"), total = count_of(reply, "total");
     int full = total > 0 && done >= 0 && done <= total ? (int)(done * BAR_COLUMNS / total) : 0;
     ui_put(ui, "\r[");
     for (int i = 0; i < BAR_COLUMNS; i++)
         ui_put(ui, "%s", i < full ? (ui->utf8 ? "\u2588" : "#") : ui->utf8 ? "\u2591" : ".");
     ui_put(ui, "] ");
+}
+
+void ui_progress_bar(struct ui *ui, const json_t *reply)
+{
+    ui_bar(ui, count_of(reply, "done"), count_of(reply, "total"));
     put_what(ui, reply);
     ui_put(ui, "\033[K");
 }

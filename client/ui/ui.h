@@ -78,6 +78,12 @@ const char *ui_digits(char *buffer, double value);
 const char *ui_value(const struct ui *ui, char *buffer, double value, const char *unit);
 const char *ui_when(char *buffer, int64_t at_s); /* local: 2026-11-20 11:12:13 CET */
 
+/* A sign as high as the share, from 0 to 1. */
+const char *ui_spark(const struct ui *ui, double share);
+
+/* ui/status.c: a bar at the begin of the terminal's line, without a line end. */
+void ui_bar(struct ui *ui, long long done, long long total);
+
 /* Writes numbers in ascending order as ranges: "0-7,64-71"; cut where it does not fit. */
 void ui_ranges(char *buffer, size_t size, const int *number, size_t count);
 /* Count of the numbers in a list such as "0-3,8"; 0 for any other text. */

@@ -141,3 +141,12 @@ size_t ui_list_count(const char *list)
     }
     return count;
 }
+
+const char *ui_spark(const struct ui *ui, double share)
+{
+    static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
+                                         "\u2585", "\u2586", "\u2587", "\u2588"};
+    static const char *const plain[] = {"_", ".", ",", "-", "=", "+", "*", "#"};
+    int level = (int)(7.99 * (share >= 0 && share <= 1 ? share : share > 1));
+    return ui->utf8 ? blocks[level] : plain[level];
+}

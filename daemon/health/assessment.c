@@ -65,22 +65,28 @@ static bool drains(const char *code)
     return false;
 }
 
+bool assessment_add_note(struct findings *findings, const struct note *note)
+{
+    enum severity severity = note->severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL
+                             : note->severity <= 0               ? SEVERITY_INFO
+                                                                 : SEVERITY_WARNING;
+    struct finding *finding = findings_add(findings, severity, note->code, note->place);
+    if (finding == NULL)
+        return false;
+    snprintf(finding->text, sizeof finding->text, "%s", note->text);
+    finding->drain = drains(note->code);
+    finding->at_s = finding->since_s = note->since_s;
+    return true;
+}
+
 static enum berth_code check_notes(struct findings *findings, struct berth_err *err)
 {
     for (size_t i = 0; i < findings->snap->note_count; i++) {
         const struct note *note = &findings->snap->notes[i];
         place_id at = graph_find(findings->snap->graph, note->place);
-        if (!findings_is_selected(findings, at != PLACE_NONE ? at : 0))
-            continue;
-        enum severity severity = note->severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL
-                                 : note->severity <= 0               ? SEVERITY_INFO
-                                                                     : SEVERITY_WARNING;
-        struct finding *finding = findings_add(findings, severity, note->code, note->place);
-        if (finding == NULL)
+        if (findings_is_selected(findings, at != PLACE_NONE ? at : 0) &&
+            !assessment_add_note(findings, note))
             return no_memory(err);
-        snprintf(finding->text, sizeof finding->text, "%s", note->text);
-        finding->drain = drains(note->code);
-        finding->at_s = finding->since_s = note->since_s;
     }
     return BERTH_OK;
 }
@@ -166,6 +172,21 @@ static void conclude(const struct findings *findings, struct assessment *assessm
     cut(assessment->reason, sizeof assessment->reason, reason);
 }
 
+void assessment_conclude(struct findings *take_findings, struct assessment *ret)
+{
+    struct assessment assessment = {0};
+    if (take_findings->count > 0)
+        qsort(take_findings->finding, take_findings->count, sizeof *take_findings->finding,
+              compare_findings);
+    conclude(take_findings, &assessment);
+    assessment.finding = take_findings->finding;
+    assessment.count = take_findings->count;
+    assessment.is_cut = take_findings->is_cut;
+    take_findings->finding = NULL;
+    take_findings->count = 0;
+    *ret = assessment;
+}
+
 /* Copies the time of an open finding of the same code, place and subject. The text is no key: it
  * contains the latest value. */
 static void copy_since(const struct snapshot *snap, struct finding *finding)
@@ -206,7 +227,6 @@ enum berth_code health_assess(const struct snapshot *snap, const bool *selected,
                               struct berth_err *err)
 {
     struct findings findings = {.snap = snap, .selected = selected, .limits = limits};
-    struct assessment assessment = {0};
     enum berth_code code = check_links(&findings, err);
     if (code == BERTH_OK)
         code = driver_findings_add(&findings, err);
@@ -225,13 +245,7 @@ enum berth_code health_assess(const struct snapshot *snap, const bool *selected,
     for (size_t i = 0; i < findings.count; i++)
         copy_since(snap, &findings.finding[i]);
     group_by_cause(&findings);
-    if (findings.count > 0)
-        qsort(findings.finding, findings.count, sizeof *findings.finding, compare_findings);
-    conclude(&findings, &assessment);
-    assessment.finding = findings.finding;
-    assessment.count = findings.count;
-    assessment.is_cut = findings.is_cut;
-    *ret = assessment;
+    assessment_conclude(&findings, ret);
     return BERTH_OK;
 }
 

@@ -167,17 +167,22 @@ static bool check_memory(struct findings *findings, const struct place *gpu)
     return ok;
 }
 
-/* Reports throttling that protects the chip, not limits of a site or an idle chip. */
+bool driver_findings_is_throttling(const char *reasons)
+{
+    static const char *const protecting[] = {"hardware-slowdown", "hardware-thermal",
+                                             "software-thermal", "power-brake"};
+    for (size_t i = 0; i < sizeof protecting / sizeof *protecting; i++)
+        if (strstr(reasons, protecting[i]) != NULL)
+            return true;
+    return false;
+}
+
 static bool check_clocks(struct findings *findings, const struct place *gpu)
 {
-    static const char *const reasons[] = {"hardware-slowdown", "hardware-thermal",
-                                          "software-thermal", "power-brake"};
     const char *text = place_detail(gpu, "throttle");
-    for (size_t i = 0; text != NULL && i < sizeof reasons / sizeof *reasons; i++)
-        if (strstr(text, reasons[i]) != NULL)
-            return add(findings, SEVERITY_WARNING, "throttled", gpu, "",
-                       "its clocks are held down: %.120s", text);
-    return true;
+    return text == NULL || !driver_findings_is_throttling(text) ||
+           add(findings, SEVERITY_WARNING, "throttled", gpu, "", "its clocks are held down: %.120s",
+               text);
 }
 
 /* True for a GPU whose memory the host reaches over other links: PCIe carries commands only. */

@@ -20,6 +20,15 @@ bool findings_is_selected(const struct findings *findings, place_id id);
 struct finding *findings_add(struct findings *findings, enum severity severity, const char *code,
                              const char *place);
 
+/* Adds a note's finding. Returns false when out of memory. */
+bool assessment_add_note(struct findings *findings, const struct note *note);
+
+/* Orders the findings, worst first, and moves them into *ret with verdict and reason. */
+void assessment_conclude(struct findings *take_findings, struct assessment *ret);
+
+/* True for a reason that protects the chip: no limit of a site and no idle chip. */
+bool driver_findings_is_throttling(const char *reasons);
+
 /* Adds findings from the drivers' facts about GPUs: details of places, which
  * discover/backend_facts.c reads (docs/RECORD.md, Facts). Fails with NO_MEMORY. */
 enum berth_code driver_findings_add(struct findings *findings, struct berth_err *err);

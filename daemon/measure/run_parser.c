@@ -264,7 +264,8 @@ static void parse_record(struct run_parser *parser, const struct record *record,
         break;
     case RECORD_DEVICE:
     case RECORD_LINK:
-        break; /* facts belong to discovery */
+    case RECORD_LOAD:
+        break; /* facts belong to discovery, rates under load are no values */
     }
 }
 

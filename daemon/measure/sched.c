@@ -37,6 +37,7 @@ struct sched {
     uint64_t generation;
     uint64_t values_version; /* snapshots that differed from the one before */
     struct sched_probe probe;
+    struct sched_load load; /* no probe runs beside it */
     struct sched_jobs jobs;
     struct sched_facts facts;
     unsigned writing; /* number of struct build in jobs */
@@ -86,6 +87,7 @@ struct build {
 static void next_step(struct sched *sched);
 static void jobs_moved(struct sched_jobs *jobs);
 static void probe_moved(void *arg);
+static void load_ended(void *arg);
 static void probe_ran(void *arg, struct run *take_run);
 static void probe_facts(void *arg, char *take_facts);
 static void facts_answered(void *arg);
@@ -168,6 +170,8 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
     struct sched_probe_env probe_env = {env->loop,   env->clock, env->config, probe_moved,
                                         probe_facts, probe_ran,  sched};
     sched_probe_init(&sched->probe, &probe_env);
+    sched_load_init(&sched->load, &(struct sched_load_env){env->loop, env->clock, env->config,
+                                                           probe_moved, load_ended, sched});
     sched_facts_init(&sched->facts,
                      &(struct sched_facts_env){env->loop, env->config, facts_answered, sched});
     sched_again_init(&sched->again, env->loop,
@@ -199,6 +203,7 @@ void sched_free(struct sched *sched)
     snapshot_unref(sched->snapshot);
     sched_probe_done(&sched->probe);
     sched_background_done(&sched->background);
+    sched_load_done(&sched->load);
     sched_facts_done(&sched->facts);
     free(sched);
 }
@@ -266,8 +271,8 @@ void sched_begin(struct sched *sched)
 
 enum sched_state sched_state(const struct sched *sched)
 {
-    return sched_probe_is_active(&sched->probe) || sched->writing > sched->quiet ||
-                   sched->accept_due != NULL || sched->waits
+    return sched_probe_is_active(&sched->probe) || sched_load_is_running(&sched->load) ||
+                   sched->writing > sched->quiet || sched->accept_due != NULL || sched->waits
                ? SCHED_PROBING
                : SCHED_READY;
 }
@@ -447,6 +452,12 @@ void sched_add_job(struct sched *sched, struct sched_job *job)
     sched_jobs_add(&sched->jobs, job);
 }
 
+static void load_ended(void *arg)
+{
+    notifier_wake(((struct sched *)arg)->env.notifier);
+    next_step(arg);
+}
+
 static void probe_moved(void *arg) { notifier_wake(((struct sched *)arg)->env.notifier); }
 
 static void probe_ran(void *arg, struct run *take_run)
@@ -519,10 +530,15 @@ static void start_accept(struct sched *sched)
 static void next_step(struct sched *sched)
 {
     if (sched_probe_is_running(&sched->probe) || sched->writing > 0 ||
+        (sched_load_is_running(&sched->load) && !sched_load_is_due(&sched->load)) ||
         sched_probe_is_running(&sched->background.probe) || step_background(sched))
         return;
     if (sched->accept_due != NULL) {
         start_accept(sched);
+        return;
+    }
+    if (sched_load_is_due(&sched->load)) {
+        sched_load_start(&sched->load);
         return;
     }
     if (sched_probe_is_active(&sched->probe)) {
@@ -554,16 +570,19 @@ static void next_step(struct sched *sched)
 static enum berth_code check_idle(const struct sched *sched, bool is_changed, bool may_wait,
                                   const char *what, struct berth_err *err)
 {
-    bool probing = sched_probe_is_active(&sched->probe),
+    bool loading = sched_load_is_running(&sched->load),
+         probing = sched_probe_is_active(&sched->probe) || loading,
          writing = sched->writing > sched->quiet || sched->accept_due != NULL;
     if (!is_changed)
         return err_set(err, BERTH_UNAVAILABLE, "%s is not this machine: a recorded node %s",
                        sched->snapshot->graph->name, what);
     if (!probing && (may_wait || !writing))
         return BERTH_OK;
-    enum berth_code code = err_set(err, BERTH_BUSY,
-                                   probing ? "a probe is running already (berth cancel stops it)"
-                                           : "the node is being looked at again: ask in a moment");
+    enum berth_code code =
+        err_set(err, BERTH_BUSY,
+                loading   ? "the node is under load (berth cancel ends it)"
+                : probing ? "a probe is running already (berth cancel stops it)"
+                          : "the node is being looked at again: ask in a moment");
     err_text(err, 0, probing ? "probe" : "discovery");
     return code;
 }
@@ -611,6 +630,43 @@ enum berth_code sched_probe(struct sched *sched, struct probe_request *take_requ
     return BERTH_OK;
 }
 
+enum berth_code sched_begin_load(struct sched *sched, int64_t duration_s, uint64_t *ret_number,
+                                 struct berth_err *err)
+{
+    char by[96];
+    const struct claim *claim =
+        sched_load_obstacle(sched->probe.claims.set, sched->snapshot->graph);
+    enum berth_code code = check_idle(sched, can_measure(sched), false, "has no load", err);
+    if (code == BERTH_OK && claim != NULL) {
+        claim_describe(claim, by, sizeof by);
+        err_text(err, 0, by);
+        code = err_set(err, BERTH_BUSY, "nothing is under load beside claim %s (berth claims)", by);
+    } else if (code == BERTH_OK && sched->are_unknown) {
+        err_text(err, 0, "claims");
+        code = err_set(err, BERTH_BUSY, "the stored claims are unknown");
+    }
+    if (code == BERTH_OK)
+        code = sched_load_begin(&sched->load, sched->snapshot->graph, sched->snapshot->shapes,
+                                duration_s, ret_number, err);
+    if (code != BERTH_OK)
+        return code;
+    sched_background_cancel(&sched->background);
+    next_step(sched);
+    notifier_wake(sched->env.notifier);
+    return BERTH_OK;
+}
+
+void sched_load_view(const struct sched *sched, struct load_view *ret_view)
+{
+    sched_load_read_view(&sched->load, ret_view);
+}
+
+void sched_end_load(struct sched *sched, uint64_t number)
+{
+    if (sched_load_is_running(&sched->load) && sched->load.number == number)
+        sched_load_cancel(&sched->load, NULL);
+}
+
 static void resume_due(void *arg)
 {
     struct sched *sched = arg;
@@ -634,6 +690,19 @@ static void retry_gpus(void *arg)
         sched->own = sched_probe_is_active(&sched->probe);
 }
 
+/* Stops a load for the claims. */
+static void yield_load(struct sched *sched, const struct claim_set *claims)
+{
+    char by[96];
+    const struct claim *claim = sched_load_is_running(&sched->load) && !sched->load.cancelled
+                                    ? sched_load_obstacle(claims, sched->load.graph)
+                                    : NULL;
+    if (claim == NULL)
+        return;
+    claim_describe(claim, by, sizeof by);
+    sched_load_cancel(&sched->load, by);
+}
+
 /* Stops a probe for the claim. The daemon's own measuring is repeated later. */
 static void yield_to(struct sched *sched, const struct claim *claim)
 {
@@ -654,6 +723,7 @@ void sched_follow_claims(struct sched *sched, const struct claim_set *claims, bo
     const struct claim *holder = claim_set_computing(claims, false);
     const struct claim *obstacle =
         sched->probe.request.force ? claim_set_computing(claims, true) : holder;
+    yield_load(sched, claims);
     sched->probe.claims.set = claims;
     sched->are_unknown = !are_known;
     sched->held = holder != NULL || !are_known;
@@ -672,12 +742,17 @@ void sched_follow_claims(struct sched *sched, const struct claim_set *claims, bo
         sched_again_follow(&sched->again, sched->snapshot, claims);
 }
 
-bool sched_is_measuring(const struct sched *sched) { return sched_probe_is_running(&sched->probe); }
+bool sched_is_measuring(const struct sched *sched)
+{
+    return sched_probe_is_running(&sched->probe) || sched_load_is_running(&sched->load);
+}
+
 bool sched_is_yielding(const struct sched *sched)
 {
     const struct sched_probe *background = &sched->background.probe;
     return (sched_probe_is_running(&sched->probe) && sched->probe.cancelled) ||
-           (sched_probe_is_running(background) && background->cancelled);
+           (sched_probe_is_running(background) && background->cancelled) ||
+           (sched_load_is_running(&sched->load) && sched->load.cancelled);
 }
 
 bool sched_cancel(struct sched *sched)
@@ -685,7 +760,9 @@ bool sched_cancel(struct sched *sched)
     bool is_active = sched_probe_is_active(&sched->probe);
     if (is_active)
         sched_probe_cancel(&sched->probe);
-    return is_active;
+    if (sched_load_is_running(&sched->load))
+        sched_load_cancel(&sched->load, NULL);
+    return is_active || sched_load_is_running(&sched->load);
 }
 
 void sched_reload(struct sched *sched)

@@ -16,6 +16,7 @@
 #include "measure/baseline_update.h"
 #include "measure/sched_background.h"
 #include "measure/sched_jobs.h"
+#include "measure/sched_load.h"
 #include "measure/sched_probe.h"
 #include "node/snapshot.h"
 #include "store/store.h"
@@ -82,6 +83,16 @@ void sched_background_view(const struct sched *sched, struct background_view *re
 enum berth_code sched_probe(struct sched *sched, struct probe_request *take_request,
                             uint64_t *ret_number, struct berth_err *err);
 
+/* Puts all GPUs and the memory of all NUMA nodes under load at once (measure/sched_load.h). Fails
+ * with BUSY when a probe or another load runs and beside any claim, UNAVAILABLE as sched_probe
+ * does. A claim that comes stops it. */
+enum berth_code sched_begin_load(struct sched *sched, int64_t duration_s, uint64_t *ret_number,
+                                 struct berth_err *err);
+void sched_load_view(const struct sched *sched, struct load_view *ret_view);
+
+/* Stops the load of that number, if it is running. */
+void sched_end_load(struct sched *sched, uint64_t number);
+
 /* Accepts current values as expected (measure/baseline_update.h) and publishes. Consumes
  * take_selected, by place id, even on failure; NULL: the whole node. Fails with BUSY when a probe
  * runs, because its values would be accepted partly, and UNAVAILABLE for a recorded node. On
@@ -91,7 +102,7 @@ typedef void (*sched_accepted)(void *arg, enum berth_code code, const struct acc
 enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_accepted done,
                              void *arg, struct berth_err *err);
 
-/* Stops a running probe and keeps its values. False when none runs. */
+/* Stops a running probe and keeps its values, or stops a load. False when none runs. */
 bool sched_cancel(struct sched *sched);
 
 /* Adds work for the store to the scheduler's queue. It begins before or beside a probe and ends

@@ -9,15 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX_LENGTH 15 /* probe and backend, as struct run keeps them */
-#define WHY_MAX_LENGTH  200
-#define CELL_MAX_LENGTH 200
-#define BYTES_MAX       (INT64_C(1) << 50)
-#define COUNT_MAX       1000000000 /* of progress */
-#define YEAR_9999       INT64_C(253402300799)
-#define SAMPLES_MAX     256
-#define CONDITIONS_MAX  256
-#define AXES_MAX        8
+#define NAME_MAX_LENGTH     15 /* probe and backend, as struct run keeps them */
+#define WHY_MAX_LENGTH      200
+#define CELL_MAX_LENGTH     200
+#define THROTTLE_MAX_LENGTH 200
+#define BYTES_MAX           (INT64_C(1) << 50)
+#define COUNT_MAX           1000000000 /* of progress */
+#define YEAR_9999           INT64_C(253402300799)
+#define SAMPLES_MAX         256
+#define CONDITIONS_MAX      256
+#define AXES_MAX            8
 
 struct cursor {
     json_t *object;
@@ -351,6 +352,22 @@ static void read_finding(const struct cursor *cursor, struct record *record)
     err_set(cursor->err, BERTH_BAD_DATA, "%s: unknown code %s", cursor->in, record->finding.code);
 }
 
+static void read_load(const struct cursor *cursor, struct record *record)
+{
+    record->load.place = read_word(cursor, "place", RECORD_PLACE_MAX);
+    record->load.throttle = "";
+    if (json_object_get(cursor->object, "why") != NULL) {
+        record->load.why = read_text(cursor, "why", WHY_MAX_LENGTH);
+        return;
+    }
+    record->load.bytes_per_s = read_number(cursor, "bytes_per_s", true, false);
+    record->load.clock_mhz = read_number(cursor, "clock_mhz", false, true);
+    record->load.power_w = read_number(cursor, "power_w", false, true);
+    record->load.temperature_c = read_number(cursor, "temperature_c", false, true);
+    if (json_object_get(cursor->object, "throttle") != NULL)
+        record->load.throttle = read_word(cursor, "throttle", THROTTLE_MAX_LENGTH);
+}
+
 static void read_end(const struct cursor *cursor, struct record *record)
 {
     static const char *const statuses[] = {"complete", "cancelled", "budget", "failed"};
@@ -395,6 +412,7 @@ static const struct {
     [RECORD_END] = {"end", read_end},
     [RECORD_PROGRESS] = {"progress", read_progress},
     [RECORD_FINDING] = {"finding", read_finding},
+    [RECORD_LOAD] = {"load", read_load},
 };
 
 static void read_record(const struct cursor *cursor, struct record *record)

@@ -33,6 +33,7 @@ enum record_kind {
     RECORD_SKIP,
     RECORD_FINDING,
     RECORD_PROGRESS,
+    RECORD_LOAD,
     RECORD_END
 };
 
@@ -97,6 +98,13 @@ struct record {
             int64_t done, total;
             const char *cell; /* "metric from to" of the cell that begins now; NULL none */
         } progress;
+        /* a place under load in one interval, or the reason that it has no load */
+        struct {
+            const char *place, *why; /* why: NULL it has a rate */
+            double bytes_per_s;
+            double clock_mhz, power_w, temperature_c; /* NAN absent */
+            const char *throttle;                     /* "" absent */
+        } load;
         /* status: complete, cancelled, budget, failed */
         struct {
             const char *status;

@@ -7,6 +7,7 @@
 #include "node/jsonify.h"
 #include "serve/answer.h"
 #include "serve/daemon.h"
+#include "serve/health.h"
 #include "serve/request.h"
 #include "serve/serve.h"
 
@@ -94,24 +95,32 @@ static json_t *finding_json(const struct graph *graph, const struct assessment *
     return json;
 }
 
+json_t *health_findings_json(const struct graph *graph, const struct assessment *assessment)
+{
+    json_t *findings = json_array();
+    bool ok = findings != NULL;
+    for (size_t i = 0; ok && i < assessment->count; i++)
+        ok = assessment->finding[i].is_unlisted ||
+             answer_append(findings, finding_json(graph, assessment, &assessment->finding[i]));
+    if (!ok) {
+        json_decref(findings);
+        return NULL;
+    }
+    return findings;
+}
+
 static json_t *assessment_json(const struct snapshot *snap, const struct assessment *assessment)
 {
-    json_t *json = json_object(), *findings = json_array();
-    bool ok = json != NULL && findings != NULL;
-    for (size_t i = 0; ok && i < assessment->count; i++)
-        ok =
-            assessment->finding[i].is_unlisted ||
-            answer_append(findings, finding_json(snap->graph, assessment, &assessment->finding[i]));
-    ok = answer_set(json, "findings", findings) && ok;
-    ok = ok &&
-         answer_set(json, "verdict",
-                    json_string_nocheck(assessment_verdict_name(assessment->verdict))) &&
-         answer_set(json, "drain", json_boolean(assessment->drain)) &&
-         answer_set(json, "reason", jsonify_text(assessment->reason)) &&
-         answer_set(json, "last_probe_at_s",
-                    jsonify_count(snap->last_probe_at_s > 0 ? snap->last_probe_at_s : -1)) &&
-         answer_set(json, "snapshot", json_string_nocheck(snap->id)) &&
-         answer_set(json, "origin", json_string_nocheck(origin_name(snapshot_origin(snap))));
+    json_t *json = json_object();
+    bool ok = answer_set(json, "findings", health_findings_json(snap->graph, assessment)) &&
+              answer_set(json, "verdict",
+                         json_string_nocheck(assessment_verdict_name(assessment->verdict))) &&
+              answer_set(json, "drain", json_boolean(assessment->drain)) &&
+              answer_set(json, "reason", jsonify_text(assessment->reason)) &&
+              answer_set(json, "last_probe_at_s",
+                         jsonify_count(snap->last_probe_at_s > 0 ? snap->last_probe_at_s : -1)) &&
+              answer_set(json, "snapshot", json_string_nocheck(snap->id)) &&
+              answer_set(json, "origin", json_string_nocheck(origin_name(snapshot_origin(snap))));
     if (!ok) {
         json_decref(json);
         return NULL;

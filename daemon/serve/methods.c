@@ -23,6 +23,7 @@ const struct method methods[] = {
     {"io.berth.Health.Check", ACCESS_ANY, query_check},
     {"io.berth.Health.GetBaseline", ACCESS_ANY, query_get_baseline},
     {"io.berth.Health.ListFindings", ACCESS_ANY, query_list_findings},
+    {"io.berth.Health.Load", ACCESS_ADMIN, query_load},
     {"io.berth.Health.Probe", ACCESS_ADMIN, query_probe},
     {"io.berth.Placement.Allocate", ACCESS_ANY, query_allocate},
     {"io.berth.Placement.Bind", ACCESS_ANY, query_bind},

@@ -32,6 +32,7 @@ enum berth_code query_export(const struct call *call, struct outcome *ret, struc
 enum berth_code query_record(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_history(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_probe(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_load(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_cancel_probe(const struct call *call, struct outcome *ret,
                                    struct berth_err *err);
 enum berth_code query_accept(const struct call *call, struct outcome *ret, struct berth_err *err);

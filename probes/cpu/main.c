@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/options.h"
 #include "common/stop.h"
+#include "cpu/load.h"
 #include "cpu/report.h"
 #include "cpu/run.h"
 
@@ -20,6 +21,7 @@ struct options {
     struct cpu_run_options run;
     struct cpu_list cpus;
     const char **places, **without;
+    int64_t load_ns; /* 0: measures */
     bool has_cpus, table, child;
 };
 
@@ -30,6 +32,7 @@ enum option_key {
     OPT_PLACES,
     OPT_WITHOUT,
     OPT_BUDGET,
+    OPT_LOAD,
     OPT_SEED,
     OPT_TABLE,
     OPT_ROOT,
@@ -48,6 +51,8 @@ static const struct probe_option list[] = {
     {"without", "NAME,...", "nothing from or to one of these, as in numa1", OPT_WITHOUT},
     {"budget-ns", "N", "end after N nanoseconds (default 2.8e9 for quick, 1.2e12 for full)",
      OPT_BUDGET},
+    {"load-ns", "N",
+     "measure nothing: copy in the memory of all NUMA nodes at once for N nanoseconds", OPT_LOAD},
     {"seed", "N", "of what is chosen at random (default 1)", OPT_SEED},
     {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
     {"root", "DIR", "read /sys and /proc below DIR", OPT_ROOT},
@@ -99,6 +104,10 @@ static int take_option(int key, char *text, void *arg)
         return probe_options_integer(text, 1, &options->run.budget_ns)
                    ? -1
                    : usage("--budget-ns is not a number above 0", text);
+    case OPT_LOAD:
+        return probe_options_integer(text, 1, &options->load_ns)
+                   ? -1
+                   : usage("--load-ns is not a number above 0", text);
     case OPT_SEED:
         if (!probe_options_integer(text, 0, &number))
             return usage("--seed is not a number from 0 on", text);
@@ -122,6 +131,12 @@ static int parse_options(int argc, char **argv, struct options *options)
     if (status >= 0)
         return status;
     struct cpu_selection *selection = &options->run.selection;
+    if (options->load_ns > 0) {
+        if (options->table)
+            return usage("--table shows no load", NULL);
+        memset(selection->metrics, 0, sizeof selection->metrics);
+        selection->metrics[PROBE_MEMORY_BANDWIDTH] = true;
+    }
     status = probe_options_settle_metrics(&command, options->child, selection->metrics);
     if (status >= 0)
         return status;
@@ -170,6 +185,22 @@ static bool check_places(const struct options *options, const struct cpu_topolog
            check_names(options, topology, selection->without, selection->without_count, why);
 }
 
+static enum cpu_run_status put_under_load(const struct options *options,
+                                          const struct cpu_topology *topology,
+                                          const struct cpu_cells *cells, struct probe_out *out,
+                                          struct probe_why *why)
+{
+    struct cpu_workers *workers = cpu_workers_new();
+    if (workers == NULL) {
+        probe_why_write(why, "out of memory");
+        return CPU_RUN_FAILED;
+    }
+    if (!cpu_load_run(options->run.root, topology, cells, options->load_ns, workers, out, why))
+        return why->text[0] != '\0' ? CPU_RUN_FAILED : CPU_RUN_GONE;
+    cpu_workers_free(workers);
+    return CPU_RUN_COMPLETE;
+}
+
 static int measure(const struct options *options, const struct cpu_topology *topology,
                    const struct cpu_cells *cells)
 {
@@ -181,7 +212,9 @@ static int measure(const struct options *options, const struct cpu_topology *top
         fprintf(stderr, "berth-probe-cpu: %s\n", why.text);
         return EXIT_BUG;
     }
-    enum cpu_run_status status = cpu_run(topology, cells, &options->run, &report, &why);
+    enum cpu_run_status status = options->load_ns > 0
+                                     ? put_under_load(options, topology, cells, &out, &why)
+                                     : cpu_run(topology, cells, &options->run, &report, &why);
     if (status == CPU_RUN_FAILED)
         fprintf(stderr, "berth-probe-cpu: %s\n", why.text);
     if (status != CPU_RUN_GONE)

@@ -13,6 +13,7 @@
 #include "gpu/driver/image.h"
 #include "gpu/facts/conditions.h"
 #include "gpu/facts/facts.h"
+#include "gpu/load.h"
 #include "gpu/probe.h"
 #include "gpu/timing/launch_shapes.h"
 
@@ -31,6 +32,7 @@ struct options {
     size_t without_count;
     const char *backend;    /* NULL: the first with devices */
     const char *variant[2]; /* axis and value */
+    int64_t load_ns;        /* 0: measures */
     bool table, child, facts;
     const char *root; /* root of facts and conditions; NULL this machine */
 };
@@ -40,6 +42,7 @@ enum option_key {
     OPT_METRICS,
     OPT_PLACES,
     OPT_BUDGET,
+    OPT_LOAD,
     OPT_SEED,
     OPT_BACKEND,
     OPT_SHAPES,
@@ -63,6 +66,8 @@ static const struct probe_option list[] = {
     {"budget-ns", "N",
      "take N nanoseconds from when the driver has started (default 5e9 for quick, 1.2e12 for full)",
      OPT_BUDGET},
+    {"load-ns", "N",
+     "measure nothing: copy in the own memory of all GPUs at once for N nanoseconds", OPT_LOAD},
     {"seed", "N", "of what is chosen at random (default 1)", OPT_SEED},
     {"backend", "cuda|hip", "use this driver (default: the first of them that has a GPU)",
      OPT_BACKEND},
@@ -151,6 +156,10 @@ static int take_option(int key, char *text, void *arg)
         return probe_options_integer(text, 1, &options->run.budget_ns)
                    ? -1
                    : usage("--budget-ns is not a number above 0", text);
+    case OPT_LOAD:
+        return probe_options_integer(text, 1, &options->load_ns)
+                   ? -1
+                   : usage("--load-ns is not a number above 0", text);
     case OPT_SEED:
         if (!probe_options_integer(text, 0, &number))
             return usage("--seed is not a number from 0 on", text);
@@ -206,6 +215,8 @@ static int parse_options(int argc, char **argv, struct options *options)
             return usage("--variant is of AMD's driver, --backend hip, not", options->backend);
         options->backend = "hip";
     }
+    if (options->load_ns > 0 && options->table)
+        return usage("--table shows no load", NULL);
     if (options->run.shapes != NULL && !options->child && !gpu_tune_is_text(options->run.shapes))
         return usage("--shapes is not what the conditions of a run say, \"MODEL/DRIVER: read "
                      "512x132u4 write ... copy ...\", but",
@@ -271,7 +282,9 @@ static int measure_opened(const struct options *options, struct gpu_node *node,
     }
     run.conditions = conditions;
     gpu_times_opened(&times, node->driver_ns, node->open_ns, probe_clock_ns());
-    enum gpu_probe_status status = gpu_probe_run(node, &run, &report, &times, &why);
+    enum gpu_probe_status status = options->load_ns > 0
+                                       ? gpu_load_run(node, &run, options->load_ns, &report, &why)
+                                       : gpu_probe_run(node, &run, &report, &times, &why);
     if (status == GPU_PROBE_FAILED)
         fprintf(stderr, "berth-probe-gpu: %s\n", why.text);
     if (status != GPU_PROBE_GONE)

@@ -43,7 +43,7 @@ PARAMETERS = {
     "io.berth.Placement.Release": {"key": "k"},
 }
 ACCESS = {"bytes": 1 << 20, "accesses": [{"by": "core0", "reads_bytes": 1 << 20, "writes_bytes": 0, "pattern": "random"}]}  # of what the probe measures
-OWN_TESTS = {"io.berth.Health.Probe", "io.berth.Placement.Route"}  # measured below; of gpus, which this node has none of: tests/fault/test_alloc_route.c
+OWN_TESTS = {"io.berth.Health.Probe", "io.berth.Health.Load", "io.berth.Placement.Route"}  # measured below; of gpus, which this node has none of: tests/fault/test_alloc_route.c
 
 
 def places(first, step, seed):
@@ -322,6 +322,52 @@ def a_probe_run_survives_every_fault():
     shutil.rmtree(folder)
 
 
+def load(survivor):
+    """Puts the node under load and waits for the end; the last reply, None when the connection was closed instead."""
+    reply = None
+    try:
+        with Connection(survivor.socket) as connection:
+            connection.send("io.berth.Health.Load", {"duration_s": 5})
+            reply = connection.receive()
+    except ConnectionError:
+        pass
+    assert until(lambda: (ask(survivor, "io.berth.Fabric.GetStatus") or {}).get("parameters", {}).get("state") == "ready"), survivor.said()
+    return reply
+
+
+def a_load_survives_every_fault():
+    """Of a probe that prints its records at once."""
+    seed = seeded("the places")
+    folder = scratch()
+    control = Control.at(folder / "control")
+    survivor, cells = measured(folder / "d", control)
+    records = 24 * (record(record="load", place="numa0", at_ns=1, bytes_per_s=1e10, throttle="power-cap") + "\n")
+    tries = 0
+    with fake_probe(f"cat <<'end'\n{RUN}\n{records}" + '{"record":"end","status":"complete","elapsed_ns":1}\nend\n') as probes:
+        survivor.config.write_text(f"probe_dir = {probes}\n")
+        survivor.start("--no-probe")
+        serves(survivor)
+        assert load(survivor)["parameters"]["verdict"] == "healthy", survivor.said()
+        for kind_name, kind in KINDS.items():
+            live = control.live
+            for at in places(100, 29, seed):
+                control.arm(kind, at)
+                load(survivor)
+                failed = control.disarm()
+                tries += 1
+                assert survivor.process.poll() is None, (kind_name, at, survivor.process.returncode, survivor.said())
+                if at % 20 == 0 or not failed:
+                    assert load(survivor)["parameters"]["verdict"] == "healthy", survivor.said()
+                    assert_serves(survivor, cells)
+                if not failed:
+                    break
+            assert control.live - live < 300, (kind_name, live, control.live)
+        assert survivor.stop() == 0, survivor.said()
+    examine(survivor.database, WHOLE)
+    print(f"# {tries} loads with a fault")
+    shutil.rmtree(folder)
+
+
 def connections_come_through_every_fault():
     """From connecting to the answer; one that fails is closed, or waits until there is room again, and the next goes through."""
     folder = scratch()
@@ -393,7 +439,7 @@ def a_start_without_the_boots_id_ends_no_claim():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([every_method_survives_every_fault, a_probe_run_survives_every_fault, connections_come_through_every_fault,
+    sys.exit(run_tests([every_method_survives_every_fault, a_probe_run_survives_every_fault, a_load_survives_every_fault, connections_come_through_every_fault,
              many_connections_need_no_larger_table, a_start_without_the_boots_id_ends_no_claim,
              a_start_on_a_stored_run_survives_every_access, a_first_start_survives_every_access,
              a_start_survives_that_every_access_fails_from_there,

@@ -151,6 +151,17 @@ def a_users_probe_wins():
         assert "--places" not in started(probes)[-1], started(probes)
 
 
+def a_load_wins():
+    with node() as (daemon, probes, _):
+        (probes / "hang").touch()
+        _, probe = until(lambda: units(probes) and probe_of(daemon), 60)
+        begin = time.monotonic()
+        with Connection(daemon.socket) as asker:
+            replies = list(asker.stream("io.berth.Health.Load", {"duration_s": 5}))
+        assert time.monotonic() - begin < 5 and not pathlib.Path(f"/proc/{probe}").exists()
+        assert replies[-1][0] is None and "--load-ns" in started(probes)[-1], (replies, started(probes))
+
+
 def a_gpu_in_use_is_waited_for():
     busy = devices((mi250x_pcis()[3], 1))
     with node(facts=f"if [ -e ${{0%/*}}/busy ]; then\n{busy}\nfi") as (daemon, probes, _):
@@ -242,7 +253,8 @@ def status_and_top_say_what_it_did():
 if __name__ == "__main__":
     sys.exit(run_tests([an_hour_costs_no_more_than_the_duty, no_value_starves_in_a_day,
                         metrics_of_a_gpu_are_measured_together_and_nothing_else,
-                        a_claim_stops_it_at_once, a_users_probe_wins, a_gpu_in_use_is_waited_for,
+                        a_claim_stops_it_at_once, a_users_probe_wins, a_load_wins,
+                        a_gpu_in_use_is_waited_for,
                         a_process_that_opens_a_gpu_stops_it, jobs_and_load_are_waited_for,
                         it_sleeps_until_a_value_is_old, it_can_be_switched_off,
                         status_and_top_say_what_it_did]))

@@ -440,7 +440,7 @@ def what_json_cannot_keep_closes_with_a_line_in_the_log():
                 reply = asker.receive()
                 assert reply["error"] == "org.varlink.service.InvalidParameter" and reply["parameters"]["parameter"] == "ttl_s", (text, reply)
                 asker.socket.sendall(b'{"method":"io.berth.Placement.ListClaims","oneway":true,"parameters":{"x":' + text + b'}}\0{"method":"io.berth.Placement.ListClaims"}\0')
-                assert asker.receive() == {"parameters": {"claims": []}}, "who wants no answer gets none"
+                assert asker.receive()["parameters"]["claims"] == [], "who wants no answer gets none"
         assert daemon.status()["state"] == "ready"
 
 

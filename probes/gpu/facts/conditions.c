@@ -283,3 +283,46 @@ void gpu_conditions_print_end(struct gpu_conditions *conditions, const struct gp
     print_keys(&open, conditions, node, at_end, sizeof at_end / sizeof *at_end);
     probe_conditions_end(&open, "not_known_at_end");
 }
+
+static void read_nvidia_now(const struct gpu_conditions *conditions, const char *pci,
+                            struct gpu_conditions_now *now)
+{
+    struct gpu_nvml_device said;
+    if (!conditions->has_nvml || !gpu_nvml_device_conditions(&conditions->nvml, pci, &said))
+        return;
+    now->clock_mhz = said.clock_mhz;
+    now->power_mw = said.power_mw;
+    now->temperature_c = said.temperature_c;
+    if (said.clock_events >= 0)
+        gpu_nvml_device_events(said.clock_events, now->throttle, sizeof now->throttle);
+}
+
+static void read_amd_now(const struct gpu_conditions *conditions, const char *pci,
+                         struct gpu_conditions_now *now)
+{
+    struct gpu_amd_device said;
+    gpu_sysfs_device_forget(&said);
+    snprintf(said.pci, sizeof said.pci, "%s", pci);
+    said.is_part = true; /* as in read_amd */
+    gpu_sysfs_device_read(conditions->root, &said);
+    now->clock_mhz = said.clock_mhz;
+    now->power_mw = said.power_mw;
+    now->temperature_c = said.temperature_c;
+}
+
+void gpu_conditions_read_now(struct gpu_conditions *conditions, const struct gpu_node *node,
+                             struct gpu_conditions_now *ret_now)
+{
+    bool is_cuda = strcmp(node->api->name, "cuda") == 0;
+    wait_for_library(conditions);
+    for (int i = 0; i < node->device_count; i++) {
+        ret_now[i] =
+            (struct gpu_conditions_now){.clock_mhz = -1, .power_mw = -1, .temperature_c = -1};
+        if (node->api->is_standin && conditions->root[0] == '\0')
+            continue; /* its GPUs are not those of this machine */
+        if (is_cuda)
+            read_nvidia_now(conditions, node->device[i].name, &ret_now[i]);
+        else
+            read_amd_now(conditions, node->device[i].name, &ret_now[i]);
+    }
+}

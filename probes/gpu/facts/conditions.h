@@ -36,4 +36,14 @@ void gpu_conditions_print_end(struct gpu_conditions *conditions, const struct gp
  * ones -1 and "". */
 void gpu_conditions_limits(struct gpu_conditions *conditions, struct gpu_node *node);
 
+/* What a GPU is at this moment; -1 and "" are unknown. */
+struct gpu_conditions_now {
+    int64_t clock_mhz, power_mw, temperature_c;
+    char throttle[96];
+};
+
+/* Reads it of each device of the node, while they work. From any thread, one at a time. */
+void gpu_conditions_read_now(struct gpu_conditions *conditions, const struct gpu_node *node,
+                             struct gpu_conditions_now *ret_now);
+
 void gpu_conditions_done(struct gpu_conditions *conditions);

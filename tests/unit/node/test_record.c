@@ -143,6 +143,19 @@ static void the_other_kinds(void **state)
     assert_string_equal(record.finding.why, "one of two");
     record_done(&record);
 
+    record = parsed("{\"record\":\"load\",\"place\":\"gpu0\",\"at_ns\":5,\"bytes_per_s\":4e12,"
+                    "\"clock_mhz\":1980,\"throttle\":\"power-cap\"}");
+    assert_int_equal(record.kind, RECORD_LOAD);
+    assert_true(record.load.why == NULL && record.load.bytes_per_s == 4e12 &&
+                record.load.clock_mhz == 1980 && isnan(record.load.power_w) &&
+                isnan(record.load.temperature_c));
+    assert_string_equal(record.load.throttle, "power-cap");
+    record_done(&record);
+
+    record = parsed("{\"record\":\"load\",\"place\":\"numa1\",\"why\":\"it has no memory\"}");
+    assert_string_equal(record.load.why, "it has no memory");
+    record_done(&record);
+
     record = parsed("{\"record\":\"end\",\"status\":\"budget\",\"elapsed_ns\":2910000000}");
     assert_string_equal(record.end.status, "budget");
     assert_int_equal(record.end.elapsed_ns, 2910000000);
@@ -179,6 +192,14 @@ static const struct {
     {"{\"record\":\"\"}", "0 bytes"},
     {"{\"record\":\"bogus\"}", "unknown record bogus"},
     {"{\"record\":\"0123456789abcdef\"}", "16 bytes"},
+    {"{\"record\":\"load\"}", "place is missing"},
+    {"{\"record\":\"load\",\"place\":\"gpu0\"}", "bytes_per_s is missing"},
+    {"{\"record\":\"load\",\"place\":\"gpu0\",\"bytes_per_s\":-1}", "bytes_per_s is -1"},
+    {"{\"record\":\"load\",\"place\":\"gpu0\",\"bytes_per_s\":1,\"power_w\":\"1\"}",
+     "power_w is not a number"},
+    {"{\"record\":\"load\",\"place\":\"gpu0\",\"bytes_per_s\":1,\"throttle\":\"a b\"}",
+     "throttle has a character"},
+    {"{\"record\":\"load\",\"place\":\"gpu0\",\"why\":\"\"}", "why has 0 bytes"},
     {"{\"record\":\"run\"}", "schema is missing"},
     {"{\"record\":\"run\",\"schema\":2,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":1}",
      "schema is 2"},
