@@ -14,12 +14,13 @@ static const char style[] =
     ".package{fill:#f7f9fa;stroke:#90a4ae;stroke-dasharray:5 3}.numa{fill:#e8f0fa;stroke:#7f9fc4}"
     ".llc{fill:#f6f0df;stroke:#c8b888}.core{fill:#cdd6db}.gpu{fill:#dff0dc;stroke:#5d9c55}"
     ".nic{fill:#fdebd3;stroke:#d59a4a}.module{fill:none;stroke:#5d9c55;stroke-dasharray:3 2}"
-    ".switch{fill:#e4e4ea;stroke:#7b7b92}.tag{fill:#fff;fill-opacity:.88}";
+    ".switch{fill:#e4e4ea;stroke:#7b7b92}.tag{fill:#fff;fill-opacity:.88}.slow{fill:#ffb74d}";
 
 const char picture_dark[] =
     "svg.node{background:none}svg.node text{fill:#dde5e9}svg.node .s{fill:#a3b2bb}"
     "svg .package{fill:#1a2125}svg .numa{fill:#1b2838}svg .llc{fill:#2c291d}svg .core{fill:#4d5a62}"
-    "svg .gpu{fill:#1c3320}svg .nic{fill:#3a2a15}svg .switch{fill:#2c2c38}svg .tag{fill:#14191c}";
+    "svg .gpu{fill:#1c3320}svg .nic{fill:#3a2a15}svg .switch{fill:#2c2c38}svg "
+    ".tag{fill:#14191c}svg .slow{fill:#8a4b00}";
 
 static const char *const task_colours[PICTURE_TASKS] = {
     "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f",

@@ -186,23 +186,35 @@ static void put_left_out(struct ui *ui, const json_t *skipped, size_t at)
     else
         snprintf(line, sizeof line, "%s%s%s%s%s", metric, *metric != '\0' ? " " : "", what,
                  *metric != '\0' || *what != '\0' ? ": " : "", why);
-    ui_put(ui, "  ");
-    ui_paragraph(ui, 4, line);
+    ui_put(ui, *metric != '\0' ? "  " : "");
+    ui_paragraph(ui, *metric != '\0' ? 4 : 2, line);
+}
+
+/* True for a program that failed, or a whole gpu, rather than a value. */
+static bool is_no_value(const json_t *skipped, size_t at)
+{
+    return !json_is_string(json_object_get(json_array_get(skipped, at), "metric"));
 }
 
 void ui_probe_summary(struct ui *ui, const json_t *reply)
 {
     const json_t *skipped = json_object_get(reply, "skipped");
     long long measured = count_of(reply, "measured"), left_out = count_of(reply, "left_out"),
-              listed = (long long)json_array_size(skipped);
+              listed = (long long)json_array_size(skipped), values = 0;
+    for (size_t i = 0; i < json_array_size(skipped); i++) {
+        values += !is_no_value(skipped, i);
+        if (is_no_value(skipped, i))
+            put_left_out(ui, skipped, i);
+    }
     if (json_is_integer(json_object_get(reply, "measured")))
         ui_put(ui, "%lld value%s measured, %lld left out%s\n", measured, measured == 1 ? "" : "s",
-               left_out, listed > 0 ? ":" : "");
+               left_out, values > 0 ? ":" : "");
     else
         ui_put(ui, "%lld of %lld tried%s\n", count_of(reply, "done"), count_of(reply, "total"),
-               listed > 0 ? "; left out:" : "");
+               values > 0 ? "; left out:" : "");
     for (size_t i = 0; i < json_array_size(skipped); i++)
-        put_left_out(ui, skipped, i);
+        if (!is_no_value(skipped, i))
+            put_left_out(ui, skipped, i);
     if (left_out > listed)
         ui_put(ui, "  and %lld more\n", left_out - listed);
 }

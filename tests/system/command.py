@@ -413,7 +413,7 @@ def probing_shows_progress_and_what_was_left_out():
     for last, wanted in (({"left_out": 0, "measured": 2, "skipped": None}, "2 values measured, 0 left out\n"),
                          ({"left_out": 3}, "1 value measured, 3 left out:\n  m a0 b0: no huge pages\n  and 2 more\n"),
                          ({"left_out": 6, "skipped": [skipped("m", "a0 b0", "no huge pages"), skipped("n", "a0 b0", "slow"), *(skipped("m", f"a{i} b{i}", "no huge pages") for i in (1, 2, 3)), skipped(None, "gpu1", "1 process is on it")]},
-                          "1 value measured, 6 left out:\n  m, 4 times: no huge pages (a0 b0, ...)\n  n a0 b0: slow\n  gpu1: 1 process is on it\n"),
+                          "gpu1: 1 process is on it\n1 value measured, 6 left out:\n  m, 4 times: no huge pages (a0 b0, ...)\n  n a0 b0: slow\n"),
                          ({"left_out": None, "measured": None}, "2 of 2 tried; left out:\n  m a0 b0: no huge pages\n")):
         with Service(lambda _: [says({**PROBED, **last})]) as service:  # noqa: B023
             assert berth("probe", socket_path=service.path)[1] == wanted, last

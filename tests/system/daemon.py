@@ -147,7 +147,7 @@ def who_asks_is_told_why_nothing_was_measured():
             assert "berth-probe-cpu: failed, 0 values measured, 0 left out in " in daemon.said() and said in daemon.said(), daemon.said()
             assert findings(daemon)["probe-failed"]["text"] == said
             asked = subprocess.run([BIN / "berth", "--socket", daemon.socket, "probe"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
-            assert asked.stdout == f"0 values measured, 0 left out:\n  {said}\n", asked
+            assert asked.stdout == f"{said}\n0 values measured, 0 left out\n", asked
             assert asked.returncode == 75 and asked.stderr.splitlines()[-1].startswith("berth: nothing was measured: "), asked
             asked = subprocess.run([BIN / "berth", "--socket", daemon.socket, "--json", "probe"], capture_output=True, text=True)
             assert asked.returncode == 75 and json.loads(asked.stdout.splitlines()[-1])["measured"] == 0, asked

@@ -123,9 +123,9 @@ def a_file_is_written_whole_or_not():
         raise LeftOut("rsvg-convert is not here: .png and .pdf were refused as they should be")
 
 
-def picture_of_reply(places):
-    """The picture of a daemon's reply with these places, which may be anything."""
-    reply = json.dumps({"parameters": {"name": "n", "places": places, "links": []}})
+def picture_of_reply(places, links=()):
+    """The picture of a daemon's reply with these places and links, which may be anything."""
+    reply = json.dumps({"parameters": {"name": "n", "places": places, "links": [*links]}})
     with Service(lambda _: [reply.encode() + b"\0"]) as service:
         done = berth("--socket", service.path, "topo", "-o", "-")
     assert done.returncode == 0, done.stderr
@@ -139,6 +139,16 @@ def no_name_makes_it_unreadable():
         assert len(boxes(root, "gpu")) == 1 and any(text.startswith("gpu") for text in texts(root)), name
 
 
+def a_slow_link_is_marked():
+    """It has less than 80 % of another of its kind and width, as measured; a nominal rate tells nothing."""
+    places = [{"name": "machine0", "kind": "machine"}, *({"name": f"gpu{i}", "kind": "gpu", "parent": "machine0"} for i in range(4))]
+    for slow, marked in ((22.8e9, 1), (62e9, 0), (None, 0)):
+        links = [{"from": f"gpu{a}", "to": f"gpu{b}", "kind": "xgmi", "width": 2, "nominal_bytes_per_s": 1e10, "measured_bytes_per_s": rate, "state": "up"}
+                 for a, b, rate in ((0, 1, 76e9), (1, 2, 76e9), (2, 3, slow))]
+        root = picture_of_reply(places, links)
+        assert (len(boxes(root, "slow")), len(boxes(root, "tag"))) == (marked, 3 - marked), (slow, texts(root))
+
+
 def every_core_of_a_large_memory_is_drawn():
     cores = 512
     places = [{"name": "machine0", "kind": "machine"}, {"name": "numa0", "kind": "numa", "parent": "machine0", "cpus": f"0-{cores - 1}"}]
@@ -147,5 +157,5 @@ def every_core_of_a_large_memory_is_drawn():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([every_place_is_drawn_and_covers_no_other, links_have_their_rates, four_modules_are_a_square, the_width_is_used, a_placement_is_painted, no_name_makes_it_unreadable, every_core_of_a_large_memory_is_drawn,
+    sys.exit(run_tests([every_place_is_drawn_and_covers_no_other, links_have_their_rates, four_modules_are_a_square, the_width_is_used, a_placement_is_painted, no_name_makes_it_unreadable, a_slow_link_is_marked, every_core_of_a_large_memory_is_drawn,
                         a_file_is_written_whole_or_not]) > 0)
