@@ -133,5 +133,6 @@ enum berth_code draft_finish(struct draft *draft, const char *name, enum origin 
  *    the kernel disagree about the total. In a virtual machine the host changes it at any time.
  *  - The uuid and the memory of a gpu that has an address. The driver may not report them before
  *    the gpu's first use, and berthd serves earlier than that.
+ *  - The uuid of a NIC that has an address: it is another in each node of equal hardware.
  *  - A switch without an address: only links reported by a driver lead to it. */
 void fingerprint(const struct graph *graph, char ret_text[33]);

@@ -43,7 +43,8 @@ void fingerprint(const struct graph *graph, char ret_text[33])
     for (size_t i = 0; i < graph->place_count; i++) {
         const struct place *place = &graph->places[i];
         char size[16];
-        bool is_device = place->kind == PLACE_GPU && place->pci != NULL;
+        bool is_device = place->kind == PLACE_GPU && place->pci != NULL,
+             has_own_uuid = is_device || (place->kind == PLACE_NIC && place->pci != NULL);
         if (place->kind == PLACE_SWITCH && place->pci == NULL)
             continue;
         snprintf(size, sizeof size, "%d",
@@ -56,7 +57,7 @@ void fingerprint(const struct graph *graph, char ret_text[33])
         hash = add_text(hash, size);
         hash = add_text(hash, place->model);
         hash = add_text(hash, place->pci);
-        hash = add_text(hash, is_device ? NULL : place->uuid);
+        hash = add_text(hash, has_own_uuid ? NULL : place->uuid);
         /* cpus of a device are an estimate that new firmware may improve */
         if (place->kind < PLACE_MODULE && place->cpus != NULL) {
             char list[4096];

@@ -306,13 +306,13 @@ static enum berth_code record_node_json(struct recording *recording, struct bert
     bool has_measurements = contents->shapes != NULL ||
                             next_group(contents->values, NULL, recording->has_nominal) != NULL ||
                             (contents->sets != NULL && contents->sets->count > 0);
-    json_t *node =
-        json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:s*}", "name", graph->name, "origin",
-                  origin_name(origin), "hwloc", recording->xml != NULL ? "topology.xml" : NULL,
-                  "kfd", recording->kfd != NULL ? "kfd" : NULL, "facts",
-                  recording->facts != NULL ? "facts.jsonl" : NULL, "counters",
-                  has_counters(contents) ? "counters.jsonl" : NULL, "measurements",
-                  has_measurements ? "measurements.jsonl" : NULL);
+    json_t *node = json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:s*, s:s*, s:s*}", "name", graph->name,
+                             "fingerprint", graph->fingerprint, "origin", origin_name(origin),
+                             "hwloc", recording->xml != NULL ? "topology.xml" : NULL, "kfd",
+                             recording->kfd != NULL ? "kfd" : NULL, "facts",
+                             recording->facts != NULL ? "facts.jsonl" : NULL, "counters",
+                             has_counters(contents) ? "counters.jsonl" : NULL, "measurements",
+                             has_measurements ? "measurements.jsonl" : NULL);
     json_t *software = json_object();
     bool ok = node != NULL && software != NULL;
     for (size_t i = 0; ok && i < graph->software_count; i++)

@@ -173,6 +173,24 @@ static void fingerprints_tell_hardware_apart(void **state)
     discovery_done(&c);
 }
 
+static void a_nic_has_its_identifier_from_the_factory(void **state)
+{
+    (void)state;
+    struct discovery a = {0};
+    char text[33];
+    assert_int_equal(discover_folder("tests/nodes/mi250x", &a, NULL), BERTH_OK);
+    place_id id = graph_next(a.graph, PLACE_NIC, 0);
+    assert_int_not_equal(id, PLACE_NONE);
+    struct place *nic = &a.graph->places[id];
+    assert_non_null(nic->pci);
+    char *own = nic->uuid;
+    nic->uuid = "0000:1111:2222:3333"; /* of another node of equal hardware */
+    fingerprint(a.graph, text);
+    assert_string_equal(text, a.graph->fingerprint);
+    nic->uuid = own;
+    discovery_done(&a);
+}
+
 static void refuses(const char *why)
 {
     struct discovery none = {0};
@@ -234,6 +252,7 @@ int main(void)
         cmocka_unit_test_prestate(a_folder_records_as_itself, (void *)"memoryless-v1"),
         cmocka_unit_test(a_visitor_may_stop),
         cmocka_unit_test(fingerprints_tell_hardware_apart),
+        cmocka_unit_test(a_nic_has_its_identifier_from_the_factory),
         cmocka_unit_test_setup_teardown(broken_folders_say_what_is_wrong, make_folder,
                                         remove_folder),
     };

@@ -1,0 +1,189 @@
+"""berth fleet: slow nodes among many, what they share, baselines of a class, and hostile files.
+
+Prints TAP.
+"""
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+import fleet_nodes as drawn  # noqa: E402
+from berthd import BIN, NODES  # noqa: E402
+from exported import run  # noqa: E402
+from tap import run_tests  # noqa: E402
+
+SERIES = drawn.all_series(600)
+SLOW = {"n0017": drawn.Fault(0.05, ("gpu1", "gpu3")), "n0031": drawn.Fault(0.10, ("gpu2",)),
+        "n0048": drawn.Fault(0.30, ("gpu0", "gpu2")), "n0100": drawn.Fault(0.03, ("gpu1",)),
+        "n0123": drawn.Fault(0.05, ("gpu0",)), "n0150": drawn.Fault(0.10, ("gpu2", "gpu3"))}
+
+
+def fleet(*arguments):
+    """Status, answer as text, and what was said."""
+    return run(BIN / "berth", "fleet", *arguments)
+
+
+def answer(*arguments):
+    status, text, said = fleet("--json", *arguments)
+    assert status == 0, (status, said)
+    return json.loads(text), said
+
+
+def archive(path, faults, nodes=200, software=lambda i: {"driver": "570.1", "kernel": "6.8"}, bios=lambda i: "1.0"):
+    """A tar of nodes n0000, n0001, ...; faults by name, or by a function of the number."""
+    with tarfile.open(path, "w") as tar:
+        for i in range(nodes):
+            name = f"n{i:04}"
+            fault = faults(i) if callable(faults) else faults.get(name)
+            values = drawn.draw_node(SERIES, i, fault)
+            drawn.put_in_tar(tar, name, drawn.files(SERIES, name, values, software(i), bios(i)))
+
+
+def the_slow_ones_are_named():
+    with tempfile.TemporaryDirectory() as folder:
+        archive(f"{folder}/all.tar", SLOW)
+        told, said = answer(folder)
+        assert said == "", said
+        named = {slow["node"]: slow["worst"] for slow in told["slow"]}
+        assert set(SLOW) <= set(named), set(SLOW) - set(named)
+        assert len(named) <= len(SLOW) + 1, set(named) - set(SLOW)  # 1 % of the named ones
+        for name, fault in SLOW.items():
+            worst = named[name]
+            ends = {end for end in (worst["from"], worst["to"]) if end}
+            assert ends <= fault.gpus if len(fault.gpus) == 1 else ends == fault.gpus, (name, worst)
+            assert worst["low"] <= fault.loss <= worst["high"], (name, worst)
+        assert (told["nodes"], told["compared"], told["values"]) == (200, 200, 200 * len(SERIES))
+        assert told["slow"] == sorted(told["slow"], key=lambda slow: -slow["worst"]["loss"])
+        status, text, said = fleet(folder)
+        first = text.splitlines()[0]
+        assert status == 0 and first.startswith(f"{len(named)} of 200 nodes are slow: n0048 gpu"), text
+        assert max(map(len, text.splitlines())) <= 100 and len(text.splitlines()) <= 40, text
+        why = fleet("--why", folder)[1]
+        assert "its class" in why and "its class" not in text
+
+
+def healthy_nodes_are_not():
+    with tempfile.TemporaryDirectory() as folder:
+        archive(f"{folder}/all.tar", {})
+        told, _ = answer(folder)
+        assert len(told["slow"]) <= 1, [slow["worst"] for slow in told["slow"]][:3]
+        assert told["shared"] == []
+
+
+def class_values_are_medians():
+    with tempfile.TemporaryDirectory() as folder:
+        archive(f"{folder}/all.tar", SLOW, 60)
+        told, _ = answer(folder)
+        (only,) = told["classes"]
+        assert only["fingerprint"] == drawn.FINGERPRINT and only["series"] == len(SERIES)
+        by_key = {(one["metric"], one["from"], one["to"], json.dumps(one["axes"], sort_keys=True)): one for one in only["values"]}
+        for series in SERIES:
+            if len(series.ends) < 2:
+                continue
+            record = json.loads(series.key + "}")
+            one = by_key[record["metric"], record["from"], record["to"], json.dumps(record["axes"], sort_keys=True)]
+            assert one["nodes"] == 60 and abs(one["value"] / series.value - 1) < 0.02, (one, series.value)
+            assert 0.003 < one["deviation"] < 0.05, one
+
+
+def a_shared_condition_is_named():
+    def bad(i):
+        return i % 8 == 3
+
+    with tempfile.TemporaryDirectory() as folder:
+        archive(f"{folder}/all.tar", lambda i: drawn.Fault(0.05) if bad(i) else None,
+                software=lambda i: {"driver": "580.9" if bad(i) else f"570.{i % 2}", "kernel": f"6.{i % 3}"})
+        told, _ = answer(folder)
+        assert {(one["condition"], one["value"]) for one in told["shared"]} == {("driver", "580.9")}, told["shared"]
+        (shared,) = told["shared"]
+        assert (shared["with"], shared["nodes"]) == (25, 200) and shared["slow_with"] >= 24, shared
+        assert 0.02 <= shared["slower"]["loss"] <= 0.06, shared
+        assert "driver 580.9" in fleet(folder)[1].splitlines()[0]
+        # half of the nodes: none is an outlier, and the condition is named all the same
+        archive(f"{folder}/all.tar", lambda i: drawn.Fault(0.05) if i % 2 else None, bios=lambda i: "2.1" if i % 2 else "2.0")
+        told, _ = answer(folder)
+        assert [(one["condition"], one["value"]) for one in told["shared"]] == [("bios", "2.1")], told["shared"]
+
+
+def hardware_is_not_mixed():
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(24):
+            other = i % 2 == 1
+            values = [value * (0.7 if other else 1) for value in drawn.draw_node(SERIES, i)]
+            drawn.write_folder(f"{folder}/n{i}", drawn.files(SERIES, f"n{i}", values, {}, fingerprint=("0" if other else "1") * 32))
+        drawn.write_folder(f"{folder}/one", drawn.files(SERIES, "one", values, {}, fingerprint="2" * 32))
+        told, _ = answer(folder)
+        assert told["slow"] == [], [slow["worst"] for slow in told["slow"]]
+        assert [(one["nodes"], one["compared"]) for one in told["classes"]] == [(12, True), (12, True), (1, False)]
+        assert told["compared"] == 24
+
+
+def recorded_nodes_have_their_fingerprint():
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(5):
+            assert run(BIN / "berth", "--node", NODES / "h200x4", "record", f"{folder}/n{i}")[0] == 0
+        told, said = answer(folder)
+        (only,) = told["classes"]
+        assert len(only["fingerprint"]) == 32 and only["nodes"] == 1, (only["fingerprint"], only["nodes"])  # one name: one node
+        assert said == "" or "twice" in said, said
+
+
+def hostile_files_are_left_out():
+    draw = random.Random(5)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for i in range(8):
+            drawn.write_folder(folder / f"n{i}", drawn.files(SERIES, f"n{i}", drawn.draw_node(SERIES, i), {}))
+        whole = drawn.files(SERIES, "x", drawn.draw_node(SERIES, 9), {})
+        lines = whole["measurements.jsonl"]
+        bad = {"deep": "[" * 100000, "empty": "", "zeros": "\0" * 5000, "long": lines.splitlines()[0] + "\n" + "x" * 300000,
+               "text": "hello\n" * 10, "array": "[1]\n" * 3, "number": lines.replace('"value":', '"value":-'),
+               "huge": lines.replace(',"low"', 'e300,"low"'), "axes": lines.replace('"axes":{', '"axes":{"no":"axis",'),
+               "place": lines.replace('"from":"', '"from":"' + "g" * 200)}
+        for name, text in bad.items():
+            drawn.write_folder(folder / name, {**whole, "node.json": whole["node.json"].replace('"x"', f'"{name}"'), "measurements.jsonl": text})
+        drawn.write_folder(folder / "nojson", {**whole, "node.json": "{" * 70000})
+        drawn.write_folder(folder / "nothing", {"node.json": "{}"})
+        archive(folder / "cut.tar", {}, 2)
+        cut = (folder / "cut.tar").read_bytes()
+        (folder / "cut.tar").write_bytes(cut[:len(cut) * 2 // 3])
+        (folder / "noise.tar").write_bytes(draw.randbytes(100000))
+        (folder / "noise.baseline").write_bytes(draw.randbytes(10000))
+        (folder / "link").symlink_to(folder)
+        (folder / "fifo.tar").unlink(missing_ok=True)
+        subprocess.run(["mkfifo", folder / "fifo.tar"], check=True)
+        told, said = answer(folder)
+        by_file = {pathlib.Path(one["file"]).name: one["why"] for one in told["left_out"]}
+        assert set(bad) | {"nojson", "nothing", "cut.tar", "noise.tar", "noise.baseline", "fifo.tar"} <= set(by_file), by_file
+        assert told["compared"] >= 8 and not {"deep", "empty", "huge", "axes"} & {slow["node"] for slow in told["slow"]}
+        assert len(said.splitlines()) == 11 and "other files are left out" in said, said
+        assert all(len(line) < 1000 for line in said.splitlines())
+        status, text, said = fleet(folder / "nowhere")
+        assert (status, text) == (65, "") and "No such file" in said and "no node was read" in said, (status, said)
+        assert fleet()[0] == 64 and fleet("--least", "0", folder)[0] == 64
+
+
+def lines_for_a_data_lake():
+    with tempfile.TemporaryDirectory() as folder:
+        archive(f"{folder}/all.tar", SLOW, 20)
+        status, text, said = fleet("--lines", folder)
+        assert (status, said) == (0, "")
+        lines = [json.loads(line) for line in text.splitlines()]
+        assert len(lines) == 20 * len(SERIES), len(lines)
+        assert {line["node"] for line in lines} == {f"n{i:04}" for i in range(20)}
+        assert all(line["fingerprint"] == drawn.FINGERPRINT and line["time"] == drawn.STARTED for line in lines)
+        assert lines[0]["conditions"] == {"driver": "570.1", "kernel": "6.8", "bios": "1.0"}
+        mine = [line for line in lines if line["node"] == "n0003"]
+        for line, value in zip(mine, drawn.draw_node(SERIES, 3)):
+            assert abs(line["value"] / value - 1) < 1e-5 and line["low"] < line["value"] < line["high"]
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([the_slow_ones_are_named, healthy_nodes_are_not, class_values_are_medians, a_shared_condition_is_named,
+                        hardware_is_not_mixed, recorded_nodes_have_their_fingerprint, hostile_files_are_left_out,
+                        lines_for_a_data_lake]) > 0)
