@@ -16,7 +16,9 @@ const struct cmd_option cmd_globals[] = {
                   .help = "the recorded node in FOLDER, through a private daemon"},
     [CMD_JSON] = {.name = "json",
                   .help = "print each reply or error as it came: JSON, a line each"},
-    [CMD_HELP] = {.letter = 'h', .name = "help", .help = "show this help"},
+    [CMD_HELP] = {.letter = 'h',
+                  .name = "help",
+                  .help = "show this help; with COMMAND its own; man berth has all"},
     [CMD_VERSION] = {.name = "version", .help = "show the version"},
 };
 

@@ -44,7 +44,6 @@ void cmd_help(struct ui *ui, const struct cmd *cmd)
     ui_put(ui, "\n");
     put_heading(ui, "Options");
     put_options(ui, cmd_globals, CMD_GLOBALS);
-    ui_put(ui, "berth COMMAND --help shows a command's own options; man berth has all.\n");
     ui_put(ui, "Exit status: 0 done, 64 wrong usage, 65 bad data, 69 no daemon, 75 try again.\n");
 }
 
