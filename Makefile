@@ -287,7 +287,8 @@ STANDIN_SRC := $(addprefix tests/standin/,driver.c driver_streams.c host.c host_
 STANDIN_H   := $(wildcard tests/standin/*.h) probes/gpu/driver/gpu_kernels.h
 STANDIN_CC   = $(CC) $(STANDIN_FLAGS) -iquote probes -iquote tests/standin -Wl,-soname,$(@F)
 STANDINS    := $(addprefix $(BUILD)/standin/,cuda/libcuda.so.1 cuda/libnvrtc.so.13 \
-                 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2 fast_clock.so paths)
+                 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2 fast_clock.so paths \
+                 cupti/libcupti.so.13)
 $(BUILD)/standin/absent.so: Makefile
 	@mkdir -p $(@D)
 	$(Q)echo | $(STANDIN_CC) -o $@ -x c -
@@ -312,6 +313,13 @@ $(BUILD)/standin/hip/libhiprtc.so.5: tests/standin/rtc.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(STANDIN_CC) -DRTC_HIP -o $@ $<
 	$(Q)cd $(@D) && ln -sf $(@F) libhiprtc.so.6 && ln -sf $(@F) libhiprtc.so.7
+# Replaces CUPTI; beside it an empty one.
+$(BUILD)/standin/cupti/libcupti.so.13: tests/standin/cupti.c $(BUILD)/standin/absent.so Makefile
+	@mkdir -p $(@D)/empty
+	$(call say,link,$@)
+	$(Q)$(STANDIN_CC) -o $@ $<
+	$(Q)cd $(@D)/empty && for l in libcupti.so.13 libcupti.so.12 libcupti.so; \
+	    do ln -sf ../../absent.so $$l; done
 # Makes a daemon's idle time short.
 $(BUILD)/standin/fast_clock.so: tests/standin/fast_clock.c Makefile
 	@mkdir -p $(@D)
@@ -430,14 +438,16 @@ bench-planner: ## the part of bench that is about Bind, Route and Allocate: a mi
 	$(AGAIN) all benches standins
 	@BIN=$(BUILD)/bin BENCH=$(BUILD)/bench tests/bench/planner.sh
 .PHONY: bench-gpu
-bench-gpu: ## compare the gpu probe with NVBANDWIDTH=, BABELSTREAM= (paths), and its curves
+bench-gpu: ## compare the gpu probe with NVBANDWIDTH=, BABELSTREAM= (paths), its curves, its stalls
 	@tests/lib/deps.sh build
 	$(AGAIN) all $(BUILD)/bench/gpu_curves
 	@$(BUILD)/bin/berth-probe-gpu >$(BUILD)/gpu.record
 	@status=0; $(BUILD)/bench/gpu_curves $(BUILD)/gpu.record || status=$$?; \
 	    python3 tests/bench/gpu_compare.py --probe $(BUILD)/bin/berth-probe-gpu \
 	    $(if $(NVBANDWIDTH),--nvbandwidth $(NVBANDWIDTH)) \
-	    $(if $(BABELSTREAM),--babelstream $(BABELSTREAM)) || status=$$?; exit $$status
+	    $(if $(BABELSTREAM),--babelstream $(BABELSTREAM)) || status=$$?; \
+	    python3 tests/bench/gpu_explain.py --probe $(BUILD)/bin/berth-probe-gpu || \
+	    { explained=$$?; [ $$explained = 75 ] || status=$$explained; }; exit $$status
 
 .PHONY: bench-advice
 bench-advice: ## run berth's advice on virtual nodes beside the best and other placements: minutes

@@ -223,6 +223,9 @@ int cmd_node_start(const char *folder, struct cmd_node **ret_node, int *ret_fd);
 int cmd_node_failed(struct cmd *cmd);
 void cmd_node_stop(struct cmd_node *node); /* accepts NULL */
 
+/* cmd/explain.c: says what the kernels between the two operands wait for. */
+int cmd_explain(struct cmd *cmd);
+
 /* cmd/file.c */
 /* Writes the whole text, in as many calls as needed. False with errno on failure. */
 bool cmd_file_write_all(int fd, const char *text, size_t length);

@@ -10,7 +10,7 @@
 
 #define INTERRUPTED 130 /* exit status of ctrl-C in shells */
 
-enum { FULL, FORCE, OPTIONS };
+enum { FULL, FORCE, EXPLAIN, OPTIONS };
 
 static const struct cmd_option options[] = {
     [FULL] = {.name = "full",
@@ -18,6 +18,9 @@ static const struct cmd_option options[] = {
     [FORCE] = {.name = "force",
                .help = "also beside claims of ordinary users; those of administrators hold it back "
                        "in any case"},
+    [EXPLAIN] = {.name = "explain",
+                 .help = "measure nothing; say what kernels wait for on the way between two "
+                         "places, such as gpu0 gpu1 or gpu0 numa0"},
 };
 
 struct probe {
@@ -93,8 +96,21 @@ static int finish(struct cmd *cmd, struct cmd_stream *stream, struct probe *prob
     return status == CMD_DONE ? nothing_measured(probe) : status;
 }
 
+static int run_explain(struct cmd *cmd)
+{
+    if (cmd->operand_count != 2)
+        return cmd_usage(cmd, "--explain takes two places, such as gpu0 gpu1");
+    if (cmd_has(cmd, &options[FULL]) || cmd_has(cmd, &options[FORCE]))
+        return cmd_usage(cmd, "--explain measures nothing: without --full and --force");
+    if (cmd_has(cmd, &cmd_globals[CMD_NODE]))
+        return cmd_usage(cmd, "--explain runs kernels on this machine, and --node is another");
+    return cmd_explain(cmd);
+}
+
 static int run(struct cmd *cmd)
 {
+    if (cmd_has(cmd, &options[EXPLAIN]))
+        return run_explain(cmd);
     json_t *request =
         json_pack("{s:s}", "profile", cmd_has(cmd, &options[FULL]) ? "full" : "quick");
     if (request != NULL && cmd_has(cmd, &options[FORCE]))
@@ -134,5 +150,8 @@ const struct cmd_command cmd_probe = {
     .notes = {"For administrators. It runs on when this command is interrupted. At the end stands "
               "how many values were measured, and what was "
               "left out and why; exit status 75 when not a single one was measured. A node that is "
-              "not live is not measured."},
+              "not live is not measured.",
+              "--explain is for all who may open the gpus. It claims them for profiling, runs the "
+              "probe's kernels under NVIDIA's CUPTI, and says for which stall reasons their warps "
+              "wait. Without the library or the right it says so, with exit status 75."},
 };

@@ -32,6 +32,9 @@ void ui_progress_bar(struct ui *ui, const json_t *reply);
 void ui_progress_line(struct ui *ui, const json_t *reply);
 void ui_probe_summary(struct ui *ui, const json_t *reply);
 
+/* ui/explain.c: records of the gpu probe's --explain between these two places. */
+void ui_explain(struct ui *ui, const json_t *records, const char *from, const char *to);
+
 /* ui/reports.c: replies of ListReports and of Report. */
 void ui_reports(struct ui *ui, const json_t *reply);
 void ui_reported(struct ui *ui, const json_t *reply);

@@ -11,6 +11,7 @@
 #include "gpu/driver/api.h"
 #include "gpu/driver/collective.h"
 #include "gpu/driver/image.h"
+#include "gpu/explain.h"
 #include "gpu/facts/conditions.h"
 #include "gpu/facts/facts.h"
 #include "gpu/load.h"
@@ -33,6 +34,7 @@ struct options {
     const char *backend;    /* NULL: the first with devices */
     const char *variant[2]; /* axis and value */
     int64_t load_ns;        /* 0: measures */
+    const char *explain[2]; /* from, to; NULL none */
     bool table, child, facts;
     const char *root; /* root of facts and conditions; NULL this machine */
 };
@@ -50,6 +52,7 @@ enum option_key {
     OPT_WITHOUT,
     OPT_SETS,
     OPT_VARIANT,
+    OPT_EXPLAIN,
     OPT_FACTS,
     OPT_ROOT,
     OPT_TABLE,
@@ -82,6 +85,9 @@ static const struct probe_option list[] = {
      OPT_SETS},
     {"variant", "NAME", "AMD: no-sdma or xnack, which this process's environment is made for",
      OPT_VARIANT},
+    {"explain", "FROM,TO",
+     "say what the kernels of FROM wait for on the memory of TO: PCI addresses, UUIDs, numa0",
+     OPT_EXPLAIN},
     {"facts", NULL, "print what the drivers say of GPUs and links, touching none of them",
      OPT_FACTS},
     {"root", "DIR",
@@ -139,6 +145,7 @@ static int take_option(int key, char *text, void *arg)
     struct options *options = arg;
     struct gpu_selection *selection = &options->run.selection;
     int64_t number;
+    size_t count = 0;
     bool second;
     int status;
     switch (key) {
@@ -189,6 +196,10 @@ static int take_option(int key, char *text, void *arg)
         options->variant[0] = second ? "xnack" : "sdma";
         options->variant[1] = second ? "on" : "off";
         return status;
+    case OPT_EXPLAIN:
+        return probe_options_names(text, 2, options->explain, &count) && count == 2
+                   ? -1
+                   : usage("--explain takes two places", NULL);
     case OPT_FACTS:
         options->facts = true;
         return -1;
@@ -265,6 +276,24 @@ static bool any_usable(const struct gpu_node *node, struct probe_why *why)
     return probe_why_set(why, "%s: %.150s", node->device[0].name, node->device[0].why.text);
 }
 
+/* Explains a transfer with open devices. */
+static int explain_opened(const struct options *options, struct gpu_node *node,
+                          struct probe_out *out)
+{
+    struct probe_why why = {0};
+    switch (gpu_explain(node, options->explain[0], options->explain[1], options->run.shapes, out,
+                        &why)) {
+    case GPU_EXPLAIN_DONE:
+        return 0;
+    case GPU_EXPLAIN_NO_PLACE:
+        return usage(why.text, NULL);
+    default:
+        fprintf(stderr, "berth-probe-gpu: %s\n", why.text);
+        fflush(stdout);
+        _exit(EXIT_BUG); /* closing a lost device may hang */
+    }
+}
+
 /* Measures with open devices. Closing a lost device may hang, so the process ends without closing
  * it. */
 static int measure_opened(const struct options *options, struct gpu_node *node,
@@ -310,7 +339,8 @@ static int measure(const struct options *options, struct probe_out *out)
         gpu_conditions_begin(&conditions, options->root != NULL ? options->root : "");
     struct gpu_api *api = node == NULL ? NULL : open_node(options, node, &why);
     if (api != NULL && any_usable(node, &why))
-        status = measure_opened(options, node, &conditions, out);
+        status = options->explain[0] != NULL ? explain_opened(options, node, out)
+                                             : measure_opened(options, node, &conditions, out);
     else
         fprintf(stderr, "berth-probe-gpu: %s\n", node == NULL ? "out of memory" : why.text);
     if (api != NULL)

@@ -426,12 +426,13 @@ def the_command_waits_and_says_for_whom():
     with serving() as daemon:
         held = claimed(daemon, "gpu0", purpose="profiling", configuration="counters=a")
         words = [BIN / "berth", "--socket", daemon.socket, "claim", "gpu0", "gpu1", "--profiling", "--ttl", "60", "--wait"]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as berth, subprocess.Popen(
-                [*words[:3], "--json", *words[3:]], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as as_json:
-            name = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
+        name = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
+        with contextlib.ExitStack() as programs:
+            berth = programs.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
             line = berth.stderr.readline()
             assert line.startswith(f"berth: waits for claim {held['claim']} of user {name} on gpu0, until 20") and line.endswith(
                 "; configuration counters=a\n"), line
+            as_json = programs.enter_context(subprocess.Popen([*words[:3], "--json", *words[3:]], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
             assert until(lambda: len(waiting(daemon)) == 2)
             status, out, _ = command(daemon, "claims")
             assert status == 0 and "waiting, in the order of arrival" in out and waiting(daemon)[1]["claim"] in out, out
