@@ -4,7 +4,7 @@
  * BERTH_STANDIN_CUPTI_STALLS, "long_scoreboard=80,drain=5,selected=15". They come by two
  * instructions, one a call. It refuses what the real one refuses: calls before the context is
  * enabled, a range within a range, sizes of other structures. BERTH_STANDIN_CUPTI_FAIL names a call
- * that fails, and the code: "enable=35".
+ * that fails, and the code: "enable=35"; "endless=1": samples never end.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -255,6 +255,6 @@ int cuptiPCSamplingGetData(struct params *params)
         data->samples += i % 2 == 0 ? (uint64_t)samples : 0;
     }
     data->dropped = sampler.left == 2 ? 3 : 0;
-    data->remaining = (size_t)--sampler.left;
+    data->remaining = (size_t)(sampler.left -= !fails("endless"));
     return OK;
 }

@@ -73,6 +73,7 @@ def without_library_right_or_vendor_it_says_so():
     assert why(explained(GPU[0], GPU[1], BERTH_STANDIN_CUPTI_FAIL="enable=27")) == {"PC sampling: this device or driver cannot"}
     assert why(explained(GPU[0], GPU[1], BERTH_STANDIN_CUPTI_FAIL="names=7")) == {"naming stall reasons: libcupti.so.13, error 7 (CUPTI_ERROR_INVALID_OPERATION)"}
     assert "the buffer of samples was full" in why(explained(GPU[0], GPU[1], BERTH_STANDIN_CUPTI_FAIL="get=8"))
+    assert "fetching samples does not end" in why(explained(GPU[0], GPU[1], BERTH_STANDIN_CUPTI_FAIL="endless=1"))
     assert why(explained(GPU[0], GPU[1], stalls="")) == {"libcupti.so.13 has 0 stall reasons"}
     assert why(explained("0000:c1:00.0", "0000:c1:00.0", node="mi250x")) == {"stall reasons are read of NVIDIA's GPUs alone, by CUPTI"}
 

@@ -6,6 +6,8 @@
 #include "gpu/driver/dl.h"
 #include "gpu/driver/image.h"
 
+#define FETCHES_MOST 100000 /* a kernel has hundreds of instructions */
+
 /* One call takes one structure: its size, a pointer that is NULL, and the context. */
 struct params {
     size_t size;
@@ -297,7 +299,10 @@ bool gpu_sampling_end(struct gpu_sampling *sampling, struct gpu_stalls *ret, str
     *ret = (struct gpu_stalls){0};
     if (!check(sampling, sampling->calls.stop(&params), "ending PC sampling", why))
         return false;
-    do {
+    for (int fetches = 0; fetches == 0 || sampling->data.count > 0 || sampling->data.remaining > 0;
+         fetches++) {
+        if (fetches == FETCHES_MOST)
+            return probe_why_set(why, "fetching samples does not end");
         sampling->instruction.stall_count = 0;
         sampling->data.count = sampling->data.remaining = 0;
         sampling->data.dropped = 0;
@@ -311,6 +316,6 @@ bool gpu_sampling_end(struct gpu_sampling *sampling, struct gpu_stalls *ret, str
                            i < GPU_STALLS_MAX;
              i++)
             add(sampling, &sampling->stall[i], ret);
-    } while (sampling->data.count > 0 || sampling->data.remaining > 0);
+    }
     return true;
 }
