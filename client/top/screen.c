@@ -58,17 +58,18 @@ static void put(struct screen *screen, int attributes, const char *format, ...)
     attroff(attributes);
 }
 
-/* Sentences take as many rows as they need. */
-static void put_sentence(struct screen *screen, int attributes, const char *text)
+/* Sentences take as many rows as they need, below the end of the text before them. */
+static void put_sentence(struct screen *screen, int attributes, const char *before,
+                         const char *text)
 {
-    while (*text != '\0' && screen->row < LINES - 1) {
-        size_t bytes = bytes_of_row(text), word = bytes;
-        while (text[bytes] != '\0' && word > 0 && text[word] != ' ')
-            word--;
-        bytes = word > 0 ? word : bytes;
-        put(screen, attributes, "%.*s", (int)bytes, text);
-        text += bytes + (text[bytes] == ' ');
-    }
+    struct ui rows = {.utf8 = true, .width = COLS};
+    ui_put(&rows, "%s", before);
+    ui_paragraph(&rows, (int)strlen(before), text);
+    char *rest = NULL;
+    for (char *row = rows.text == NULL ? NULL : strtok_r(rows.text, "\n", &rest); row != NULL;
+         row = strtok_r(NULL, "\n", &rest))
+        put(screen, attributes, "%s", row);
+    ui_done(&rows);
 }
 
 static int colour_of(const char *word)
@@ -115,7 +116,7 @@ static void put_now(struct screen *screen)
     if (waiting > 0)
         ui_put(&line, "; %zu claim%s for profiling wait%s", waiting, waiting == 1 ? "" : "s",
                waiting == 1 ? "s" : "");
-    put_sentence(screen, 0, line.text == NULL ? "" : line.text);
+    put_sentence(screen, 0, "", line.text == NULL ? "" : line.text);
     ui_done(&line);
 }
 
@@ -137,7 +138,7 @@ static void put_background(struct screen *screen)
            100 * ui_member_number(measuring, "budget"));
     if (*waits != '\0')
         ui_put(&line, "; waits for %.120s", waits);
-    put_sentence(screen, 0, line.text == NULL ? "" : line.text);
+    put_sentence(screen, 0, "", line.text == NULL ? "" : line.text);
     ui_done(&line);
 }
 
@@ -149,8 +150,9 @@ static void put_title(struct screen *screen)
     ui_when(when, (int64_t)time(NULL));
     put(screen, A_BOLD, "%s  %s  %s", ui_member(top->node, "name"), ui_member(top->status, "state"),
         when);
-    put_sentence(screen, colour_of(verdict) | A_BOLD, ui_member(top->check, "reason"));
-    put_sentence(screen, COLOR_PAIR(COLOUR_BAD), top->problem);
+    put_sentence(screen, colour_of(verdict) | A_BOLD, "", ui_member(top->check, "reason"));
+    if (*top->problem != '\0')
+        put_sentence(screen, COLOR_PAIR(COLOUR_BAD), "", top->problem);
     put_now(screen);
     put_background(screen);
     screen->row++;
@@ -226,7 +228,7 @@ static void draw_node(struct screen *screen)
     const struct top *top = screen->top;
     const json_t *place;
     size_t i;
-    put(screen, COLOR_PAIR(COLOUR_TITLE) | A_BOLD, "%-8s %-22s %-20s %s", "place", "model or cpus",
+    put(screen, COLOR_PAIR(COLOUR_TITLE) | A_BOLD, "%-8s %-22s %-20s %s", "place", "what",
         "free memory", "claim");
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         json_array_foreach(json_object_get(top->node, "places"), i, place)
@@ -236,11 +238,13 @@ static void draw_node(struct screen *screen)
             char all[UI_NUMBER], left[UI_NUMBER], memory[2 * UI_NUMBER + 8], claim[LINE_BYTES / 2],
                 what[24];
             bool has_cpus = strcmp(kind, "llc") == 0 || strcmp(kind, "numa") == 0;
+            const char *interface = ui_member(json_object_get(place, "details"), "interface");
             if (strcmp(kind, kinds[k]) != 0)
                 continue;
             claim_of(top, place, claim, sizeof claim);
-            snprintf(what, sizeof what, "%s%.20s", strcmp(kind, "llc") == 0 ? "L3 " : "",
-                     ui_member(place, has_cpus ? "cpus" : "model"));
+            snprintf(
+                what, sizeof what, "%s%.20s", strcmp(kind, "llc") == 0 ? "L3 " : "",
+                *interface != '\0' ? interface : ui_member(place, has_cpus ? "cpus" : "model"));
             if (free_of(top, name) >= 0)
                 snprintf(memory, sizeof memory, "%s of %s", ui_bytes(left, free_of(top, name)),
                          ui_bytes(all, bytes));
@@ -256,25 +260,30 @@ static void draw_health(struct screen *screen)
 {
     const json_t *finding;
     size_t i;
-    char one[UI_NUMBER], other[UI_NUMBER], when[UI_NUMBER];
+    char one[UI_NUMBER], other[UI_NUMBER], when[UI_NUMBER], before[16];
     json_array_foreach(json_object_get(screen->top->check, "findings"), i, finding)
     {
-        const char *severity = ui_member(finding, "severity"), *unit = ui_member(finding, "unit");
+        const char *severity = ui_member(finding, "severity"),
+                   *action = ui_action_of(ui_member(finding, "code")),
+                   *unit = ui_member(finding, "unit");
         double value = ui_member_number(finding, "value"),
                expected = ui_member_number(finding, "expected");
         struct ui line = {.utf8 = true};
-        ui_put(&line, "%-9s %s: %s", severity, ui_member(finding, "place"),
-               ui_member(finding, "text"));
-        put_sentence(screen, colour_of(severity), line.text == NULL ? "" : line.text);
+        ui_text(&line, ui_member(finding, "place"));
+        ui_put(&line, ": ");
+        ui_text(&line, ui_member(finding, "text"));
+        snprintf(before, sizeof before, "%-8.8s  ", severity);
+        put_sentence(screen, colour_of(severity), before, line.text == NULL ? "" : line.text);
         ui_done(&line);
-        if (!isnan(value) && !isnan(expected))
-            put(screen, 0, "          %s, expected %s", ui_value(&screen->style, one, value, unit),
+        if (!isnan(value) && !isnan(expected) &&
+            strstr(ui_member(finding, "text"), ui_value(&screen->style, one, value, unit)) == NULL)
+            put(screen, 0, "          %s, expected %s", one,
                 ui_value(&screen->style, other, expected, unit));
-        if (ui_action_of(ui_member(finding, "code")) != NULL)
-            put_sentence(screen, A_BOLD, ui_action_of(ui_member(finding, "code")));
         if (json_integer_value(json_object_get(finding, "since_s")) > 0)
             put(screen, 0, "          since %s",
                 ui_when(when, json_integer_value(json_object_get(finding, "since_s"))));
+        if (action != NULL)
+            put_sentence(screen, A_BOLD, "          do: ", action);
     }
     if (json_array_size(json_object_get(screen->top->check, "findings")) == 0)
         put(screen, 0, "no findings");

@@ -67,7 +67,7 @@ def views_and_keys():
     is_built()
     with Daemon("--node", NODES / "h200x4") as daemon:
         top = Terminal(daemon.socket)
-        top.until("h200x4", "healthy: ", "measured last 20", "store ", "numa0", "gpu3", "NVIDIA H200", "nic0", "L3 0-63", "q quit")
+        top.until("h200x4", "healthy: ", "measured last 20", "store ", "numa0", "gpu3", "NVIDIA H200", "nic0     eth0", "L3 0-63", "q quit")
         top.key("v")
         top.until("cpu_pingpong", "gpu_gpu_copy_engine", "397 GB/s")
         top.key("h")
@@ -156,12 +156,12 @@ def a_long_sentence_is_there_whole():
 
     def alter(method, reply):
         if method == "Check":
-            reply["findings"] = [{"severity": "warning", "place": "gpu0", "code": "x", "text": words, "value": 1, "expected": 2, "unit": "ns", "slow": [], "explains": 0}]
+            reply["findings"] = [{"severity": "warning", "place": "gpu0", "code": "probe-failed", "text": words, "value": 1, "expected": 2, "unit": "ns", "slow": [], "explains": 0}]
     with Daemon("--node", NODES / "h200x4") as daemon, Service(Liar(daemon, alter)) as service:
         top = Terminal(service.path, 24, 40)
         top.until("numa0")
         top.key("h")
-        top.until("word29", "expected 2 ns")
+        top.until("word29", "expected 2 ns", "do: run the probe by hand")
         top.key("q")
         assert top.end() == 0
 
