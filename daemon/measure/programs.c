@@ -14,7 +14,8 @@
 #define GPU_METRICS                                                                                \
     "host_gpu_copy_engine,host_gpu_kernel,gpu_gpu_copy_engine,gpu_gpu_kernel,copy_latency,gpu_"    \
     "pingpong,gpu_stream,memory_latency,"                                                          \
-    "memory_bandwidth,memory_noise,kind_copy,shared_write,allocation,collective_bandwidth,"        \
+    "memory_bandwidth,memory_noise,kind_copy,copy_streams,shared_write,allocation,collective_"     \
+    "bandwidth,"                                                                                   \
     "collective_latency,matrix_product,transfer_overhead," GPU_SETS
 
 /* Interface over which NCCL and RCCL bootstrap: the service may use no other. */

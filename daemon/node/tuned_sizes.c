@@ -1,8 +1,12 @@
 #include "node/tuned_sizes.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-#define STEPS_OF_TWO 32 /* sizes between one and its double */
+#define STEPS_OF_TWO 32   /* sizes between one and its double */
+#define AS_FAST      0.99 /* of the highest rate */
 
 /* Time of one call by the caller's clock, and half its interval: the curve's and the start's. */
 struct called {
@@ -35,6 +39,8 @@ static const char *why_no_curves(const struct curve *engine, const struct curve 
     return engine == NULL && kernel == NULL ? "no sizes of either mechanism are measured"
            : engine == NULL                 ? "no sizes by the copy engine are measured"
            : kernel == NULL                 ? "no sizes by a kernel are measured"
+           : engine->most_bytes < kernel->least_bytes || kernel->most_bytes < engine->least_bytes
+               ? "both mechanisms are measured at other sizes"
            : isnan(engine->t0_call_ns) || isnan(engine->t0_queue_ns)
                ? "the start of a copy by the copy engine is not measured"
            : isnan(kernel->t0_call_ns) || isnan(kernel->t0_queue_ns)
@@ -102,4 +108,43 @@ double tuned_sizes_chunk(const struct curve *curve)
             return bytes;
     }
     return NAN;
+}
+
+/* The streams of a measured value of pieces of the usual size; 0 another. */
+static int streams_of(const struct values *values, const struct value *v)
+{
+    char text[48], size[48], usual[48];
+    const char *axes = values_axes(values, v),
+               *streams = axes_get(METRIC_COPY_STREAMS, axes, "streams", text, sizeof text),
+               *bytes = axes_get(METRIC_COPY_STREAMS, axes, "bytes", size, sizeof size);
+    bool is_usual = bytes != NULL && strcmp(bytes, metric_axis_default(METRIC_COPY_STREAMS, "bytes",
+                                                                       usual, sizeof usual)) == 0;
+    long count = streams != NULL ? strtol(streams, NULL, 10) : 0;
+    return v->source == VALUE_MEASURED && v->value > 0 && is_usual && count > 0 && count <= INT_MAX
+               ? (int)count
+               : 0;
+}
+
+struct tuned_sizes_streams tuned_sizes_streams(const struct values *values, place_id from,
+                                               place_id to)
+{
+    struct tuned_sizes_streams found = {0};
+    const struct value *first, *best = NULL;
+    size_t count = values_range_to(values, METRIC_COPY_STREAMS, from, to, &first);
+    for (size_t i = 0; i < count; i++)
+        if (streams_of(values, &first[i]) > 0 && (best == NULL || first[i].value > best->value))
+            best = &first[i];
+    for (size_t i = 0; i < count && best != NULL; i++) {
+        int streams = streams_of(values, &first[i]);
+        if (streams > 0 && (found.value == NULL || streams < found.count) &&
+            (first[i].value >= AS_FAST * best->value || first[i].high >= best->low)) {
+            found.count = streams;
+            found.value = &first[i];
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        if (&first[i] != found.value && streams_of(values, &first[i]) > 0 &&
+            (found.next == NULL || first[i].value > found.next->value))
+            found.next = &first[i];
+    return found;
 }

@@ -1,6 +1,7 @@
 /**
  * Sizes at which the best mechanism of a transfer changes, and at which a piece of it is large
- * enough, from the measured curves of time over bytes. Pure; any thread.
+ * enough, from the measured curves of time over bytes; how many streams its pieces gain from. Pure;
+ * any thread.
  */
 #pragma once
 #include "node/curve.h"
@@ -26,3 +27,14 @@ struct tuned_sizes_threshold tuned_sizes_threshold(const struct curves *curves,
 /* Returns the smallest power of two among the measured sizes at which transfers one behind another
  * reach TUNED_SIZES_SHARE of the highest rate; NAN when none does. */
 double tuned_sizes_chunk(const struct curve *curve);
+
+/* Streams with which pieces of a copy are fastest; value NULL: not measured. */
+struct tuned_sizes_streams {
+    int count;
+    const struct value *value, *next; /* its rate, and the highest of the others; NULL none */
+};
+
+/* Finds the fewest streams whose rate is within 1 % of the highest, or not below it for certain,
+ * among the measured values of copy_streams between the two memories. */
+struct tuned_sizes_streams tuned_sizes_streams(const struct values *values, place_id from,
+                                               place_id to);

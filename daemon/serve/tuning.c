@@ -205,6 +205,32 @@ static void print_chunk(struct print *reply, const struct use *use,
     print_tuned(reply, use->graph, "chunk_bytes", &tuned);
 }
 
+static void print_streams(struct print *reply, const struct values *values, const struct use *use)
+{
+    bool pulls = use->operation == PULL, copies = pulls || use->operation == COPY;
+    struct tuned_sizes_streams found = {0};
+    if (copies && !is_own(use))
+        found = tuned_sizes_streams(values, pulls ? use->memory : use->gpu,
+                                    pulls ? use->gpu : use->memory);
+    struct tuned tuned =
+        none(!copies       ? "a copy engine only copies"
+             : is_own(use) ? "copies by the copy engine in its own memory are not measured"
+                           : "the full profile measures it, of a gpu with the host's "
+                             "nearest memory and with its peers");
+    if (found.value != NULL)
+        tuned = (struct tuned){found.count,
+                               NULL,
+                               "copy_engine",
+                               found.value->from,
+                               found.value->to,
+                               found.value->value,
+                               found.value->low,
+                               found.value->high,
+                               found.next != NULL ? found.next->value : (double)NAN,
+                               found.value->measured_at_s};
+    print_tuned(reply, use->graph, "streams", &tuned);
+}
+
 static void print_threshold(struct print *reply, const struct use *use,
                             const struct tuned_sizes_threshold *threshold)
 {
@@ -294,7 +320,6 @@ static void print_use(struct print *reply, const struct asking *asking, place_id
     find_shape(snap, &use);
     find_curves(snap, &use);
     struct tuned_sizes_threshold threshold = find_threshold(snap, &use);
-    struct tuned streams = none("how many streams are fastest is not measured");
     print_open(reply, '{');
     print_key(reply, "place");
     print_string(reply, graph_place(snap->graph, gpu)->name);
@@ -304,7 +329,7 @@ static void print_use(struct print *reply, const struct asking *asking, place_id
     print_name(reply, operations[operation]);
     print_shape(reply, &use);
     print_chunk(reply, &use, &threshold);
-    print_tuned(reply, snap->graph, "streams", &streams);
+    print_streams(reply, snap->values, &use);
     print_threshold(reply, &use, &threshold);
     print_conditions(reply, &use);
     print_stale(reply, asking, &use);

@@ -43,7 +43,7 @@ static const gpu_list groups[] = {
     gpu_verify,           gpu_cells_tune,    gpu_cells_host,       gpu_cells_peer,
     gpu_cells_sets,       gpu_cells_touch,   gpu_cells_kinds,      gpu_cells_noise,
     gpu_cells_collective, gpu_cells_blocks,  gpu_cells_stream,     gpu_cells_chase,
-    gpu_cells_pingpong,   gpu_cells_product, gpu_cells_allocation,
+    gpu_cells_pingpong,   gpu_cells_product, gpu_cells_allocation, gpu_cells_copy_streams,
 };
 
 /* Ends of the phases, as shares of the budget. */

@@ -89,6 +89,24 @@ def what_the_probe_tuned_is_answered():
                 assert tuning(replayed, place="gpu0", to="numa3") == tuning(daemon, place="gpu0", to="numa3")
 
 
+def streams_are_of_the_full_profile():
+    """Where a copy starts beside another's bytes, several streams are faster."""
+    with virtual() as (node, probes), daemon_over(node, probes, "--no-probe", config="full_budget_s = 20\n") as daemon:
+        probed(daemon, profile="full", metrics=["copy_streams"], places=["gpu0"])
+        daemon.wait_ready(60)
+        cells = daemon.call("io.berth.Fabric.GetMatrix", {"metric": "copy_streams"})["cells"]
+        assert {cell["axes"]["streams"] for cell in cells} == {"1", "2", "4"} and len(cells) == 3 * 2 * (7 + 1), len(cells)
+        for asked, ends in (({"to": "gpu1"}, ("gpu0", "gpu1")), ({"to": "gpu1", "operation": "pull"}, ("gpu1", "gpu0")), ({"to": "numa3"}, ("gpu0", "numa3"))):
+            streams = one(daemon, place="gpu0", **asked)["streams"]
+            has_its_source(streams)
+            rates = {int(cell["axes"]["streams"]): cell["value"] for cell in cells if (cell["from"], cell["to"]) == ends}
+            assert (streams["from"], streams["to"], streams["by"]) == (*ends, "copy_engine"), streams
+            assert streams["value"] == min(count for count, rate in rates.items() if rate >= 0.99 * max(rates.values())), (streams, rates)
+            assert streams["bytes_per_s"] == rates[streams["value"]], (streams, rates)
+        assert "full profile" in one(daemon, place="gpu0", to="numa0")["streams"]["why_not"]
+        assert "only copies" in one(daemon, place="gpu0", to="gpu1", operation="read")["streams"]["why_not"]
+
+
 def another_power_cap_is_tuned_anew():
     """The probe keeps the shapes of an earlier run while its limits hold."""
     with system_root(MI250X) as root, virtual() as (node, probes), daemon_over(node, probes, "--no-probe") as daemon:
@@ -243,7 +261,7 @@ def hostile_shapes_are_no_answer():
             assert daemon.stop()[0] == 0
 
 
-TESTS = [what_the_probe_tuned_is_answered, another_power_cap_is_tuned_anew, slower_memory_is_tuned_anew, another_driver_makes_it_stale_until_the_next_probe,
+TESTS = [what_the_probe_tuned_is_answered, streams_are_of_the_full_profile, another_power_cap_is_tuned_anew, slower_memory_is_tuned_anew, another_driver_makes_it_stale_until_the_next_probe,
          an_old_result_is_tuned_anew, wrong_questions_are_refused, hostile_shapes_are_no_answer]
 
 

@@ -33,6 +33,10 @@ bool gpu_cells_peer_equivalent(const struct gpu_node *node, int from, int to, in
  * copy, which counts the bytes read and the bytes written. */
 bool gpu_cells_blocks(const struct gpu_run *run, struct gpu_cells *cells);
 
+/* Pieces of a copy dealt to one, two and four streams of a device: copy_streams with the nearest
+ * memory of the host and with each peer; in the full profile. */
+bool gpu_cells_copy_streams(const struct gpu_run *run, struct gpu_cells *cells);
+
 /* Copy calls on each kind of memory: kind_copy between any two kinds, by the call that returns at
  * once and the one that blocks. In the full profile, host memory on the NUMA node next to the
  * device. */

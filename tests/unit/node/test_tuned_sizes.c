@@ -178,12 +178,52 @@ static void a_piece_is_large_enough(void **state)
     end(&f);
 }
 
+static void add_streams(struct fixture *f, const char *axes, double rate, double half)
+{
+    add(f, METRIC_COPY_STREAMS, axes, rate, half);
+}
+
+/* The fewest streams that are as fast as any, for pieces of the usual size. */
+static void more_streams_must_be_faster(void **state)
+{
+    (void)state;
+    struct fixture f = begin();
+    values_finish(f.values);
+    assert_null(tuned_sizes_streams(f.values, 1, 2).value);
+    values_free(f.values);
+    f.values = values_new();
+    add_streams(&f, "", 100, 0.001);
+    add_streams(&f, "streams=2", 150, 0.001);
+    add_streams(&f, "streams=4", 151, 0.001); /* within 1 % */
+    add_streams(&f, "bytes=4096;streams=8", 900, 0.001);
+    values_finish(f.values);
+    struct tuned_sizes_streams found = tuned_sizes_streams(f.values, 1, 2);
+    assert_int_equal(found.count, 2);
+    assert_true(found.value->value == 150 && found.next->value == 151);
+    assert_null(tuned_sizes_streams(f.values, 2, 1).value);
+    values_free(f.values);
+    f.values = values_new();
+    add_streams(&f, "", 100, 0.2); /* not below the others for certain */
+    add_streams(&f, "streams=2", 110, 0.001);
+    values_finish(f.values);
+    assert_int_equal(tuned_sizes_streams(f.values, 1, 2).count, 1);
+    values_free(f.values);
+    f.values = values_new();
+    add_streams(&f, "streams=x", 100, 0.01);
+    add_streams(&f, "streams=4", 100, 0.01);
+    values_finish(f.values);
+    found = tuned_sizes_streams(f.values, 1, 2);
+    assert_int_equal(found.count, 4);
+    assert_null(found.next);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_changes_once),   cmocka_unit_test(wide_intervals_leave_a_gap),
         cmocka_unit_test(one_may_always_be_faster), cmocka_unit_test(what_is_missing_is_named),
-        cmocka_unit_test(a_piece_is_large_enough),
+        cmocka_unit_test(a_piece_is_large_enough),  cmocka_unit_test(more_streams_must_be_faster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
