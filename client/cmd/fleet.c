@@ -11,9 +11,13 @@
 
 #define WARNINGS 10
 
-enum { BASELINE, LEAST, LINES, WHY, OPTIONS };
+enum { OUTPUT, BASELINE, LEAST, LINES, WHY, OPTIONS };
 
 static const struct cmd_option options[] = {
+    [OUTPUT] = {.letter = 'o',
+                .name = "output",
+                .value = "FILE",
+                .help = "write a page with pictures, too; - is standard output instead of text"},
     [BASELINE] = {.name = "baseline",
                   .value = "FOLDER",
                   .help =
@@ -82,17 +86,33 @@ static int write_baselines(const struct fleet *fleet, const json_t *answer, cons
     return status;
 }
 
+/* Writes the page. ret_is_done: it was the output. */
+static int write_page(const json_t *answer, const char *path, bool *ret_is_done)
+{
+    struct ui page = {.utf8 = true};
+    fleet_page(&page, answer);
+    *ret_is_done = strcmp(path, "-") == 0;
+    if (*ret_is_done)
+        return cmd_print(&page);
+    int status = page.failed ? cmd_fail_memory() : cmd_file_replace(path, page.text, page.length);
+    ui_done(&page);
+    return status;
+}
+
 static int show(struct cmd *cmd, const struct fleet *fleet, const json_t *answer)
 {
     struct ui said = {0}, ui;
     int status = CMD_DONE;
-    if (cmd_has(cmd, &options[BASELINE]))
+    bool is_done = false;
+    if (cmd_has(cmd, &options[OUTPUT]))
+        status = write_page(answer, cmd_value(cmd, &options[OUTPUT]), &is_done);
+    if (status == CMD_DONE && cmd_has(cmd, &options[BASELINE]))
         status = write_baselines(fleet, answer, cmd_value(cmd, &options[BASELINE]), &said);
-    if (status == CMD_DONE && cmd_wants_json(cmd)) {
+    if (status == CMD_DONE && !is_done && cmd_wants_json(cmd)) {
         char *text = json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(7));
         status = text != NULL ? cmd_print_json(text) : cmd_fail_memory();
         free(text);
-    } else if (status == CMD_DONE) {
+    } else if (status == CMD_DONE && !is_done) {
         ui_init(&ui, STDOUT_FILENO);
         ui.why = cmd_has(cmd, &options[WHY]);
         fleet_text(&ui, answer);
@@ -114,12 +134,13 @@ static int run(struct cmd *cmd)
         return status;
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "which nodes? berth fleet FOLDER; berth record writes a node's");
-    if (settings.lines != NULL && settings.with_files)
-        return cmd_usage(cmd, "--lines compares nothing, so there is no --baseline with it");
+    if (settings.lines != NULL && (settings.with_files || cmd_has(cmd, &options[OUTPUT])))
+        return cmd_usage(cmd, "--lines compares nothing, so there is no --baseline and no -o");
     struct fleet *fleet = fleet_new(&settings);
     bool ok = fleet != NULL && fleet_read(fleet, cmd->operand, cmd->operand_count) &&
               (settings.lines != NULL || fleet_compare(fleet));
-    json_t *answer = ok ? fleet_json(fleet, cmd_wants_json(cmd)) : NULL;
+    json_t *answer =
+        ok ? fleet_json(fleet, cmd_wants_json(cmd) || cmd_has(cmd, &options[OUTPUT])) : NULL;
     if (answer == NULL) {
         fleet_free(fleet);
         return cmd_fail_memory();

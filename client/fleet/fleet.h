@@ -47,3 +47,6 @@ const char *fleet_baseline(const struct fleet *fleet, size_t class, struct ui *t
 
 /* fleet/text.c: writes the answer for a person. ui->why adds the evidence. */
 void fleet_text(struct ui *ui, const json_t *answer);
+
+/* fleet/page.c: writes one HTML file without scripts. answer: with series. */
+void fleet_page(struct ui *page, const json_t *answer);

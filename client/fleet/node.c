@@ -77,7 +77,7 @@ struct parsing {
     const char *path;
     size_t bad, bad_line; /* lines that are no records, and the first of them */
     const char *why;
-    bool is_measured;
+    bool is_measured, has_end, is_refused;
     FILE *text; /* lines for a data lake, or NULL */
     json_t *conditions;
     int64_t at_s;
@@ -437,6 +437,12 @@ static const char *parse_expected(struct parsing *parsing, json_t *root)
     return why;
 }
 
+static const char *parse_end(struct parsing *parsing)
+{
+    parsing->has_end = true;
+    return NULL;
+}
+
 static const char *parse_baseline(struct parsing *parsing, json_t *root, const char *line,
                                   size_t length)
 {
@@ -445,7 +451,7 @@ static const char *parse_baseline(struct parsing *parsing, json_t *root, const c
     return strcmp(record, "baseline") == 0   ? parse_head(parsing, root)
            : strcmp(record, "expected") == 0 ? parse_expected(parsing, root)
            : strcmp(record, "place") == 0    ? NULL
-           : strcmp(record, "end") == 0      ? NULL
+           : strcmp(record, "end") == 0      ? parse_end(parsing)
                                              : "it is no record of a baseline";
 }
 
@@ -486,22 +492,26 @@ static void end(struct parsing *parsing, bool ok, char **text, const size_t *len
     if (parsing->text != NULL && fclose(parsing->text) != 0)
         ok = false;
     json_decref(parsing->conditions);
-    if (ok && *text != NULL) { /* one node after the other */
+    if (ok && *text != NULL && !parsing->is_refused) { /* one node after the other */
         pthread_mutex_lock(&fleet->lock);
         fwrite(*text, 1, *length, fleet->settings.lines);
         pthread_mutex_unlock(&fleet->lock);
     }
     free(*text);
-    if (ok && parsing->bad > 0)
+    if (!ok)
+        fleet_leave_out(fleet, parsing->path, "out of memory");
+    else if (parsing->is_refused && parsing->bad == 0)
+        fleet_leave_out(fleet, parsing->path, "it is cut off: the end record is missing");
+    else if (parsing->is_refused)
+        fleet_leave_out(fleet, parsing->path, "line %zu: %s", parsing->bad_line, parsing->why);
+    else if (parsing->bad > 0)
         fleet_leave_out(fleet, parsing->path, "%zu line%s left out, the first is line %zu: %s",
                         parsing->bad, parsing->bad == 1 ? " is" : "s are", parsing->bad_line,
                         parsing->why);
-    if (ok) {
+    if (ok && !parsing->is_refused)
         fleet_add(fleet, parsing->node, parsing->path);
-        return;
-    }
-    fleet_leave_out(fleet, parsing->path, "out of memory");
-    fleet_node_free(parsing->node);
+    else
+        fleet_node_free(parsing->node);
 }
 
 void fleet_parse_node(struct fleet *fleet, struct fleet_known *known,
@@ -540,5 +550,6 @@ void fleet_parse_baseline(struct fleet *fleet, struct fleet_known *known,
     bool ok = begin(&parsing, fleet, known, name, path) && begin_lines(&parsing, &text, &length);
     if (ok)
         each_line(&parsing, part, parse_baseline);
+    parsing.is_refused = parsing.bad > 0 || !parsing.has_end; /* it counts whole or not at all */
     end(&parsing, ok, &text, &length);
 }

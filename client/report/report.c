@@ -58,6 +58,19 @@ void report_picture(struct ui *page, const json_t *node, const json_t *plan)
     ui_put(page, "</div>\n");
 }
 
+void report_head(struct ui *page, const char *title, const char *verdict)
+{
+    ui_put(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
+                 "name=\"viewport\" content=\"width=device-width\">\n<title>berth: ");
+    picture_text(page, title);
+    ui_put(page,
+           ", %s</title>\n<style>%s@media screen and "
+           "(prefers-color-scheme:dark){%s%s}</style></head>\n<body>\n<h1>",
+           verdict, style, dark, picture_dark);
+    picture_text(page, title);
+    ui_put(page, "</h1>\n");
+}
+
 void report_begin(struct ui *page, const char *node, const json_t *check)
 {
     static const char *const verdicts[] = {"healthy", "degraded", "unhealthy", "unknown"};
@@ -66,16 +79,8 @@ void report_begin(struct ui *page, const char *node, const json_t *check)
     for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++)
         if (strcmp(said, verdicts[i]) == 0)
             verdict = verdicts[i];
-    ui_put(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
-                 "name=\"viewport\" content=\"width=device-width\">\n<title>berth: ");
-    picture_text(page, node);
-    ui_put(page,
-           ", %s</title>\n<style>%s@media screen and "
-           "(prefers-color-scheme:dark){%s%s}</style></head>\n<body>\n<h1>",
-           verdict, style, dark, picture_dark);
-    picture_text(page, node);
-    ui_put(page,
-           "</h1>\n<p class=\"small\">berth " BERTH_VERSION ", written %s, of a node that is ",
+    report_head(page, node, verdict);
+    ui_put(page, "<p class=\"small\">berth " BERTH_VERSION ", written %s, of a node that is ",
            ui_when(when, (int64_t)time(NULL)));
     picture_text(page, ui_member(check, "origin"));
     ui_put(page, ", snapshot ");

@@ -17,6 +17,8 @@
 #include "ui/ui.h"
 
 /* report/report.c */
+/* Writes the page up to its title. verdict: of a title's end, as "healthy". */
+void report_head(struct ui *page, const char *title, const char *verdict);
 /* writes the page up to the verdict */
 void report_begin(struct ui *page, const char *node, const json_t *check);
 /* about: HTML; NULL none */

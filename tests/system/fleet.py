@@ -13,8 +13,11 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
 import fleet_nodes as drawn  # noqa: E402
-from berthd import BIN, NODES  # noqa: E402
+from baseline_drift import node as scripted  # noqa: E402
+from baseline_drift import probe  # noqa: E402
+from berthd import BIN, NODES, Daemon, findings  # noqa: E402
 from exported import run  # noqa: E402
+from report import Page, check_alone  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 SERIES = drawn.all_series(600)
@@ -133,6 +136,71 @@ def recorded_nodes_have_their_fingerprint():
         assert said == "" or "twice" in said, said
 
 
+def a_new_node_is_judged_by_its_class():
+    """A node that is slow from its first day: at its first measuring."""
+    draw = random.Random(3)
+    with scripted() as machine, tempfile.TemporaryDirectory() as folder:
+        with Daemon("--no-probe", config=machine.config) as daemon:
+            for i in range(12):
+                machine.says(100e9 * draw.gauss(1, 0.01))
+                probe(daemon)
+                kept = pathlib.Path(folder, "records", f"n{i}")
+                kept.parent.mkdir(exist_ok=True)
+                assert run(BIN / "berth", "--socket", daemon.socket, "record", kept)[0] == 0
+                told = json.loads((kept / "node.json").read_text())
+                (kept / "node.json").write_text(json.dumps({**told, "name": f"n{i}"}))
+        status, text, said = fleet("--baseline", f"{folder}/baselines", f"{folder}/records")
+        assert (status, said) == (0, "") and "1 baseline in" in text, (text, said)
+        (file,) = pathlib.Path(folder, "baselines").iterdir()
+        assert file.name == told["fingerprint"] + ".baseline"
+        for speed, is_slow in ((100e9, False), (85e9, True)):
+            machine.says(speed)
+            with Daemon("--no-probe", config=machine.config + f"baseline = {folder}/baselines\n") as new:
+                probe(new)
+                found = findings(new)
+                assert ("slower-than-baseline" in found) == is_slow, found
+                if is_slow:
+                    assert 98e9 < found["slower-than-baseline"]["expected"] < 102e9, found
+            with Daemon("--no-probe", config=machine.config) as new:
+                probe(new)
+                assert "slower-than-baseline" not in findings(new)
+        # a baseline of a class is no node; without a fingerprint there is none
+        told, said = answer(f"{folder}/records", f"{folder}/baselines")
+        assert told["nodes"] == 12 and "baseline of a class" in said, said
+        # but that of a node is one
+        (file,) = pathlib.Path(folder, "baselines").iterdir()
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        del lines[0]["nodes"]
+        for i in range(6):
+            lines[0]["machine"] = f"b{i}"
+            text = "".join(json.dumps(line) + "\n" for line in lines)
+            pathlib.Path(folder, f"b{i}.baseline").write_text(text)
+        pathlib.Path(folder, "cut.baseline").write_text(text[:text.index('{"record": "end"')].replace('"b5"', '"cut"'))
+        told, said = answer(folder)
+        assert told["nodes"] == 18 and "cut.baseline: it is cut off: the end record" in said, (told["nodes"], said)
+        assert fleet("--lines", f"{folder}/b0.baseline")[1].count('"node":"b0"') == len(lines) - 2
+        status, text, said = fleet("--baseline", f"{folder}/none", NODES)
+        assert status == 0 and "0 baselines" in text and list(pathlib.Path(folder, "none").iterdir()) == [], text
+
+
+def the_page_is_complete():
+    with tempfile.TemporaryDirectory() as folder:
+        archive(f"{folder}/all.tar", lambda i: SLOW.get(f"n{i:04}") or (drawn.Fault(0.05) if i % 8 == 3 else None), 60,
+                software=lambda i: {"driver": "<b>580" if i % 8 == 3 else "570"})
+        status, text, said = fleet("-o", "-", folder)
+        assert (status, said) == (0, "")
+        page = Page(text)
+        check_alone(page)
+        assert "<b>580" in " ".join(page.words) and "svg" in page.tags, page.words[:60]
+        told, _ = answer(folder)
+        for slow in told["slow"]:
+            assert slow["node"] in page.words, slow["node"]
+        status, printed, said = fleet("-o", f"{folder}/page.html", folder)
+        assert (status, said) == (0, "") and printed.startswith(f"{len(told['slow'])} of 60 nodes are slow")
+        assert pathlib.Path(folder, "page.html").read_text().count("<tr>") == text.count("<tr>") > 8
+        assert fleet("--lines", "-o", "-", folder)[0] == 64
+
+
 def hostile_files_are_left_out():
     draw = random.Random(5)
     with tempfile.TemporaryDirectory() as folder:
@@ -185,5 +253,5 @@ def lines_for_a_data_lake():
 
 if __name__ == "__main__":
     sys.exit(run_tests([the_slow_ones_are_named, healthy_nodes_are_not, class_values_are_medians, a_shared_condition_is_named,
-                        hardware_is_not_mixed, recorded_nodes_have_their_fingerprint, hostile_files_are_left_out,
+                        hardware_is_not_mixed, recorded_nodes_have_their_fingerprint, a_new_node_is_judged_by_its_class, the_page_is_complete, hostile_files_are_left_out,
                         lines_for_a_data_lake]) > 0)
