@@ -14,7 +14,7 @@ void freshness_done(struct freshness *freshness)
 {
     graph_unref(freshness->graph);
     free(freshness->tried_s);
-    free(freshness->is_wanted);
+    free(freshness->wanted_s);
     free(freshness->used_s);
     *freshness = (struct freshness){0};
 }
@@ -29,9 +29,9 @@ static enum berth_code follow(struct freshness *freshness, const struct graph *g
     freshness_done(freshness);
     freshness->graph = graph_ref(graph);
     freshness->tried_s = calloc(METRIC_COUNT * count, sizeof *freshness->tried_s);
-    freshness->is_wanted = calloc(METRIC_COUNT * count, sizeof *freshness->is_wanted);
+    freshness->wanted_s = calloc(METRIC_COUNT * count, sizeof *freshness->wanted_s);
     freshness->used_s = calloc(count, sizeof *freshness->used_s);
-    if (freshness->tried_s != NULL && freshness->is_wanted != NULL && freshness->used_s != NULL)
+    if (freshness->tried_s != NULL && freshness->wanted_s != NULL && freshness->used_s != NULL)
         return BERTH_OK;
     freshness_done(freshness);
     return err_set(err, BERTH_NO_MEMORY, "no memory for the age of values");
@@ -77,17 +77,22 @@ static bool candidate_of(const struct choice *choice, const struct value *value,
     if (value->source != VALUE_MEASURED || isnan(value->value))
         return false;
     struct candidate one = {.metric = value->metric, .place = place_of(graph, value)};
-    if (is_gpu(graph, value->to) == is_gpu(graph, one.place) &&
-        freshness->is_wanted[index_of(freshness, one.metric, value->to)])
+    int64_t wanted_s = freshness->wanted_s[index_of(freshness, one.metric, one.place)],
+            target_s = freshness->wanted_s[index_of(freshness, one.metric, value->to)];
+    /* a place that is only a target */
+    if (is_gpu(graph, value->to) == is_gpu(graph, one.place) && target_s > 0 &&
+        (wanted_s == 0 || target_s < wanted_s)) {
         one.place = value->to;
+        wanted_s = target_s;
+    }
     one.program = choice->program[is_gpu(graph, one.place)][one.metric];
     if (one.program == NULL)
         return false;
     size_t index = index_of(freshness, one.metric, one.place);
-    one.is_wanted = freshness->is_wanted[index];
-    one.due_s = one.is_wanted
-                    ? choice->now_s
-                    : later(value->measured_at_s, freshness->tried_s[index]) + choice->freshness_s;
+    one.is_wanted = wanted_s > 0 && wanted_s <= choice->now_s;
+    one.due_s = later(value->measured_at_s, freshness->tried_s[index]) + choice->freshness_s;
+    if (wanted_s > 0 && wanted_s < one.due_s)
+        one.due_s = wanted_s;
     one.used_s = freshness->used_s[one.place];
     one.is_key = programs_is_key(one.program, one.metric);
     *ret = one;
@@ -167,7 +172,7 @@ void freshness_try(struct freshness *freshness, const struct freshness_unit *uni
         if (unit->metric[m]) {
             size_t index = index_of(freshness, (enum metric)m, unit->place);
             freshness->tried_s[index] = now_s;
-            freshness->is_wanted[index] = false;
+            freshness->wanted_s[index] = 0;
         }
 }
 
@@ -193,7 +198,7 @@ static place_id neighbour_of(const struct snapshot *snapshot, const struct value
 }
 
 void freshness_compare(struct freshness *freshness, const struct freshness_unit *unit,
-                       const struct snapshot *before, const struct snapshot *after)
+                       const struct snapshot *before, const struct snapshot *after, int64_t now_s)
 {
     const struct values *values = after->values;
     if (unit->is_wanted || freshness->graph != after->graph || before->graph != after->graph)
@@ -204,10 +209,12 @@ void freshness_compare(struct freshness *freshness, const struct freshness_unit 
             continue;
         old =
             values_find(before->values, now->metric, now->from, now->to, values_axes(values, now));
-        place_id at = old != NULL && snapshot_value_differs(old, now)
-                          ? neighbour_of(after, now, unit->place)
-                          : PLACE_NONE;
+        if (old == NULL || !snapshot_value_differs(old, now))
+            continue;
+        place_id at = neighbour_of(after, now, unit->place);
         if (at != PLACE_NONE)
-            freshness->is_wanted[index_of(freshness, now->metric, at)] = true;
+            freshness->wanted_s[index_of(freshness, now->metric, at)] = now_s;
+        freshness->wanted_s[index_of(freshness, now->metric, unit->place)] =
+            now_s + FRESHNESS_AGAIN_S;
     }
 }

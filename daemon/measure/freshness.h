@@ -13,11 +13,13 @@
 
 #include "node/snapshot.h"
 
+#define FRESHNESS_AGAIN_S 300
+
 /* Attempts, by metric and place of the graph; private. */
 struct freshness {
     const struct graph *graph; /* referenced; NULL none */
     int64_t *tried_s;          /* time of the latest; 0 never */
-    bool *is_wanted;           /* a neighbour has changed */
+    int64_t *wanted_s;         /* a value or a neighbour has changed: due from then on; 0 not */
     int64_t *used_s;           /* by place: time of the latest */
 };
 
@@ -45,7 +47,7 @@ enum berth_code freshness_next(struct freshness *freshness, const struct snapsho
 void freshness_try(struct freshness *freshness, const struct freshness_unit *unit, int64_t now_s);
 
 /* Compares the unit's values before and after. Those that changed (snapshot_value_differs) make
- * their metric due at a neighbour, unless the unit was measured for such a reason itself. Snapshots
- * of different graphs are not compared. */
+ * their metric due, unless the unit was measured for such a reason itself. Snapshots of different
+ * graphs are not compared. */
 void freshness_compare(struct freshness *freshness, const struct freshness_unit *unit,
-                       const struct snapshot *before, const struct snapshot *after);
+                       const struct snapshot *before, const struct snapshot *after, int64_t now_s);

@@ -313,7 +313,8 @@ void sched_background_ended(struct sched_background *background, const struct sn
             background->idle_openings = background->openings;
         freshness_try(&background->freshness, &background->unit,
                       clock_now_s(background->env.clock));
-        freshness_compare(&background->freshness, &background->unit, background->before, snapshot);
+        freshness_compare(&background->freshness, &background->unit, background->before, snapshot,
+                          clock_now_s(background->env.clock));
         view->last_at_s = clock_now_s(background->env.clock);
         describe(&background->unit, background->before->graph, view->last, sizeof view->last);
     }

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, Daemon, GPU_RUN, cells, fake_gpu_probe, fast_clock, probe_of, started, until  # noqa: E402
+from berthd import BIN, Daemon, GPU_RUN, cells, findings, fake_gpu_probe, fast_clock, probe_of, started, until  # noqa: E402
 from claiming import claimed, release  # noqa: E402
 from gpu import devices, mi250x_pcis  # noqa: E402
 from tap import run_tests  # noqa: E402
@@ -42,8 +42,10 @@ if [ -n "$asked" ] && [ -e $here/hang ]; then
     exec sleep 60
 fi
 for place in $places; do
+    rate=2e10 low=1.98e10 high=2.02e10
+    [ "$(cat $here/slow 2>&1)" != $place ] || rate=1.5e10 low=1.48e10 high=1.52e10
     case $metrics in *host_gpu_kernel*)
-        echo '{{"record":"value","metric":"host_gpu_kernel","from":"numa0","to":"'$place'","value":2e10,"low":1.9e10,"high":2.1e10,"n":9}}' ;;
+        echo '{{"record":"value","metric":"host_gpu_kernel","from":"numa0","to":"'$place'","value":'$rate',"low":'$low',"high":'$high',"n":9}}' ;;
     esac
     case $metrics in *gpu_stream*)
         echo '{{"record":"value","metric":"gpu_stream","from":"'$place'","to":"'$place'","value":1e12,"low":0.9e12,"high":1.1e12,"n":9}}' ;;
@@ -118,6 +120,33 @@ def metrics_of_a_gpu_are_measured_together_and_nothing_else():
         assert len({re.search(r"--places (\S+)", line)[1] for line in units(probes)[:8]}) == 8
         assert re.fullmatch(r"(host_gpu_kernel and 1 other|gpu_stream and 1 other) at gpu[0-7]",
                             measuring(daemon)["last"]), measuring(daemon)
+
+
+def a_link_that_gets_slower_is_a_finding_the_same_day():
+    """On the third day one link loses a quarter. Its change is looked at twice, and from another
+    gpu, long before those values are old; nothing else is a finding.
+    """
+    with node(times=20000) as (daemon, probes, _):
+        begin = measuring(daemon)["oldest_at_s"]
+        pci = mi250x_pcis()[3]
+        assert until(lambda: (measuring(daemon)["last_at_s"] or 0) > begin + 2 * 86400, 120), daemon.said()
+        assert findings(daemon) == {}, findings(daemon)
+        (probes / "slow").write_text(pci)
+        changed, before = measuring(daemon)["last_at_s"], len(units(probes))
+        assert until(lambda: findings(daemon), 60), daemon.said()
+        found = daemon.call("io.berth.Health.Check")["findings"]
+        assert len(found) == 1 and "host_gpu_kernel from numa0 to gpu3" in found[0]["text"], found
+        assert changed <= found[0]["since_s"] < changed + 14400 + 3600, (found, changed)
+        since = found[0]["since_s"]
+        assert until(lambda: measuring(daemon)["last_at_s"] > since + 3600, 60)
+        places = [re.search(r"--places (\S+)", line)[1] for line in units(probes)[before:]]
+        first = places.index(pci)
+        assert pci in places[first + 1:first + 4], "a second look"
+        metrics = units(probes)[before + first + 1]
+        assert places[first + 1] != pci and "--metrics host_gpu_kernel " in metrics, (places, metrics)
+        measured = next(c for c in cells(daemon, "host_gpu_kernel") if c["to"] == "gpu3" and c["source"] == "measured")
+        assert measured["value"] == 1.5e10, measured
+        assert len(findings(daemon)) == 1, findings(daemon)
 
 
 def a_claim_stops_it_at_once():
@@ -253,6 +282,7 @@ def status_and_top_say_what_it_did():
 if __name__ == "__main__":
     sys.exit(run_tests([an_hour_costs_no_more_than_the_duty, no_value_starves_in_a_day,
                         metrics_of_a_gpu_are_measured_together_and_nothing_else,
+                        a_link_that_gets_slower_is_a_finding_the_same_day,
                         a_claim_stops_it_at_once, a_users_probe_wins, a_load_wins,
                         a_gpu_in_use_is_waited_for,
                         a_process_that_opens_a_gpu_stops_it, jobs_and_load_are_waited_for,

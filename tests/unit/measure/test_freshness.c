@@ -172,7 +172,7 @@ static void gpus_take_turns_and_an_attempt_counts(void **state)
     snapshot_unref(snapshot);
 }
 
-static void a_change_is_looked_at_from_its_other_end_once(void **state)
+static void a_change_is_looked_at_from_both_ends_once(void **state)
 {
     struct world *world = *state;
     struct freshness_unit unit;
@@ -188,14 +188,14 @@ static void a_change_is_looked_at_from_its_other_end_once(void **state)
     next(world, before, NOW, MOST); /* the graph */
     unit = (struct freshness_unit){.place = world->gpu[0], .first = METRIC_GPU_GPU_KERNEL};
     unit.metric[METRIC_GPU_GPU_KERNEL] = unit.metric[METRIC_HOST_GPU_KERNEL] = true;
-    freshness_compare(&world->freshness, &unit, before, after);
+    freshness_compare(&world->freshness, &unit, before, after, NOW);
     unit = next(world, after, NOW, MOST);
     assert_true(unit.is_wanted && unit.due_s <= NOW);
     assert_int_equal(unit.place, world->gpu[1]);
     assert_false(unit.metric[METRIC_HOST_GPU_KERNEL]);
     freshness_try(&world->freshness, &unit, NOW);
     /* what changes there in turn is no reason */
-    freshness_compare(&world->freshness, &unit, after, before);
+    freshness_compare(&world->freshness, &unit, after, before, NOW);
     assert_true(next(world, after, NOW, MOST).due_s > NOW);
     snapshot_unref(before);
     snapshot_unref(after);
@@ -214,7 +214,7 @@ static void a_change_with_the_host_is_looked_at_from_another_gpu(void **state)
     struct snapshot *after = snapshot_of(world);
     next(world, before, NOW, MOST);
     unit.metric[METRIC_HOST_GPU_KERNEL] = true;
-    freshness_compare(&world->freshness, &unit, before, after);
+    freshness_compare(&world->freshness, &unit, before, after, NOW);
     unit = next(world, after, NOW, MOST);
     assert_true(unit.is_wanted);
     assert_int_equal(unit.place, world->gpu[1]);
@@ -232,7 +232,7 @@ static void a_core_that_is_only_a_target_has_its_turn_after_a_change(void **stat
     struct snapshot *after = snapshot_of(world);
     next(world, before, NOW, MOST);
     unit.metric[METRIC_CPU_PINGPONG] = true;
-    freshness_compare(&world->freshness, &unit, before, after);
+    freshness_compare(&world->freshness, &unit, before, after, NOW);
     unit = next(world, after, NOW, MOST);
     assert_true(unit.is_wanted);
     assert_int_equal(unit.place, world->core[1]);
@@ -307,7 +307,7 @@ int main(void)
         TEST(a_value_with_a_gpu_is_measured_at_the_gpu),
         TEST(metrics_that_plans_rest_on_go_first_and_others_join),
         TEST(gpus_take_turns_and_an_attempt_counts),
-        TEST(a_change_is_looked_at_from_its_other_end_once),
+        TEST(a_change_is_looked_at_from_both_ends_once),
         TEST(a_change_with_the_host_is_looked_at_from_another_gpu),
         TEST(a_core_that_is_only_a_target_has_its_turn_after_a_change),
         cmocka_unit_test(no_hour_costs_more_than_its_share),
