@@ -60,7 +60,7 @@ void ui_ends_put(struct ui *ui, const struct ui_ends *ends, const char *unit, in
     if (ends->count == 1) {
         put_end(ui, best, unit);
     } else if (ends->high.value - ends->low.value <= ALIKE * fabs(ends->high.value)) {
-        ui_put(ui, "all %zu alike, ", ends->count);
+        ui_put(ui, ends->count == 2 ? "both alike, " : "all %zu alike, ", ends->count);
         ui_ends_range(ui, ends->low.value, ends->high.value, unit);
         put_source(ui, worst->source);
     } else {

@@ -13,7 +13,7 @@
 #define LINE    64 /* most columns of the line over all points */
 
 #define PLACES_SHOWN 6
-#define NO_CHANGE    "no finding has appeared or cleared in that time"
+#define NO_CHANGE    "no finding has appeared or cleared"
 
 /* Baseline from the reply of GetBaseline; numbers are NAN without one. */
 struct expected {

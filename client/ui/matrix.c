@@ -186,9 +186,14 @@ static void put_precision(struct ui *ui, const struct ui_group *group)
             snprintf(times, sizeof times, "; %ld repetitions", most);
         else if (most > 0)
             snprintf(times, sizeof times, "; %ld to %ld repetitions", least, most);
+        ui_digits(median, half[count / 2]);
+        ui_digits(widest, half[count - 1]);
         ui_pad(ui, 2);
-        ui_line(ui, 2, "95 %% interval: half width %s %% in the median, %s %% at most%s",
-                ui_digits(median, half[count / 2]), ui_digits(widest, half[count - 1]), times);
+        if (strcmp(median, widest) == 0)
+            ui_line(ui, 2, "95 %% interval: half width %s %%%s", widest, times);
+        else
+            ui_line(ui, 2, "95 %% interval: half width %s %% in the median, %s %% at most%s",
+                    median, widest, times);
     }
     free(half);
 }

@@ -43,16 +43,16 @@ static void rows_columns_sources_and_reasons(void **state)
             "gpu2", "gpu10", "", "5e10", "null", "null", "nominal",
             "null") "," CELL("gpu2", "gpu2", "", "null", "null", "null", "measured", "\"one gpu\""),
         (struct ui_matrix_options){.better = 1}, false);
-    assert_string_equal(
-        ui.text, "m: best gpu2 to gpu10 50 GB/s (nominal), worst gpu10 to gpu2 25 GB/s\n"
-                 "GB/s, higher is better\n"
-                 "\n"
-                 "  from       gpu2  gpu10\n"
-                 "  gpu2         -a    50n\n"
-                 "  gpu10        25       \n"
-                 "  95 % interval: half width 4 % in the median, 4 % at most; 9 repetitions\n"
-                 "  n: nominal, not measured\n"
-                 "  -a: one gpu\n");
+    assert_string_equal(ui.text,
+                        "m: best gpu2 to gpu10 50 GB/s (nominal), worst gpu10 to gpu2 25 GB/s\n"
+                        "GB/s, higher is better\n"
+                        "\n"
+                        "  from       gpu2  gpu10\n"
+                        "  gpu2         -a    50n\n"
+                        "  gpu10        25       \n"
+                        "  95 % interval: half width 4 %; 9 repetitions\n"
+                        "  n: nominal, not measured\n"
+                        "  -a: one gpu\n");
     ui_done(&ui);
 }
 
@@ -177,7 +177,7 @@ static void the_first_line_is_the_answer(void **state)
                    CELL("numa0", "numa0", "", "96", "null", "null", "measured", "null") "," CELL(
                        "numa0", "numa1", "", "1180", "null", "null", "measured", "null"),
                *none = CELL("gpu0", "gpu0", "", "null", "null", "null", "measured", "\"one gpu\"");
-    assert_begins(draw("bytes_per_s", alike, higher, false), "m: all 2 alike, 397 to 398 GB/s\n");
+    assert_begins(draw("bytes_per_s", alike, higher, false), "m: both alike, 397 to 398 GB/s\n");
     assert_begins(draw("ns", unlike, lower, false),
                   "m: best numa0 96 ns, worst numa0 to numa1 1.18 us\n");
     assert_begins(draw("ns", none, lower, false), "m: no value is known; below stands why\n");
