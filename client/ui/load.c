@@ -7,6 +7,7 @@
 
 #define SPARK_LOWEST 0.8 /* of the highest rate: where a sign is lowest */
 #define SPARKS       10
+#define STATES       4 /* columns of a place, not of its work */
 
 /* Writes a sign for each tenth of the time. */
 static void write_sparks(const struct ui *ui, const json_t *rates, char *text)
@@ -53,21 +54,27 @@ static void put_throttle(struct ui_table *table, const json_t *throttle)
     ui_cell(table, "%s", used > 0 ? text : "-");
 }
 
-static void put_place(struct ui_table *table, const json_t *place)
+/* Puts a row for a work of a place. is_first: with the place's name and state. */
+static void put_work(struct ui_table *table, const json_t *place, const json_t *work, bool is_first)
 {
     char number[UI_NUMBER], sparks[SPARKS * 4 + 1];
-    double rate = ui_member_number(place, "bytes_per_s"),
-           others = ui_member_number(place, "others_bytes_per_s"),
+    double rate = ui_member_number(work, "rate"), others = ui_member_number(work, "others"),
            power = ui_member_number(place, "power_w"),
            temperature = ui_member_number(place, "temperature_c");
-    ui_cell(table, "%s", ui_member(place, "place"));
-    ui_cell(table, "%s", ui_rate(number, rate));
+    ui_cell(table, "%s", is_first ? ui_member(place, "place") : "");
+    ui_cell(table, "%s", ui_member(work, "work"));
+    ui_cell(table, "%s", ui_value(table->ui, number, rate, ui_member(work, "unit")));
     if (others > 0)
         ui_cell(table, "%+.1f %%", 100 * (rate / others - 1));
     else
         ui_cell(table, "-");
-    write_sparks(table->ui, json_object_get(place, "rates_bytes_per_s"), sparks);
+    write_sparks(table->ui, json_object_get(work, "rates"), sparks);
     ui_cell(table, "%s", sparks);
+    if (!is_first) {
+        for (int i = 0; i < STATES; i++)
+            ui_cell(table, "%s", "");
+        return;
+    }
     put_clocks(table, json_object_get(place, "clocks_mhz"));
     if (power >= 0)
         ui_cell(table, "%.0f W", power);
@@ -80,17 +87,25 @@ static void put_place(struct ui_table *table, const json_t *place)
     put_throttle(table, json_object_get(place, "throttle"));
 }
 
+static void put_place(struct ui_table *table, const json_t *place)
+{
+    size_t i;
+    const json_t *work;
+    json_array_foreach(json_object_get(place, "works"), i, work)
+        put_work(table, place, work, i == 0);
+}
+
 void ui_load(struct ui *ui, const json_t *reply)
 {
-    static const char *const heads[] = {"place", "rate",  "others",  "over time",
-                                        "clock", "power", "hottest", "clocks held down"};
+    static const char *const heads[] = {"place", "work",  "rate",    "others",      "over time",
+                                        "clock", "power", "hottest", "held down by"};
     const json_t *places = json_object_get(reply, "places"),
                  *left_out = json_object_get(reply, "left_out"), *one;
     size_t i;
     ui_verdict(ui, reply);
     if (json_array_size(places) > 0) {
         struct ui_table table;
-        ui_table_begin(&table, ui, "lrrlrrrl");
+        ui_table_begin(&table, ui, "llrrlrrrl");
         for (i = 0; i < sizeof heads / sizeof *heads; i++)
             ui_cell(&table, "%s", heads[i]);
         json_array_foreach(places, i, one) put_place(&table, one);

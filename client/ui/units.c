@@ -77,12 +77,16 @@ const char *ui_time(const struct ui *ui, char *buffer, double ns)
     return scaled(buffer, ns, 1000, units, sizeof units / sizeof units[0]);
 }
 
+static const char *const flop_units[] = {"flop/s", "Kflop/s", "Mflop/s", "Gflop/s", "Tflop/s"};
+
 const char *ui_value(const struct ui *ui, char *buffer, double value, const char *unit)
 {
     if (strcmp(unit, "bytes_per_s") == 0)
         return ui_rate(buffer, value);
     if (strcmp(unit, "ns") == 0)
         return ui_time(ui, buffer, value);
+    if (strcmp(unit, "flop_per_s") == 0)
+        return scaled(buffer, value, 1000, flop_units, sizeof flop_units / sizeof flop_units[0]);
     char digits[UI_NUMBER], word[13];
     size_t length = 0;
     ui_digits(digits, value);

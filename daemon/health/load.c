@@ -1,6 +1,7 @@
 #include "health/load.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,25 @@
 #define SAMPLES_MIN 20   /* fewer intervals are not judged */
 #define SPREADS     4    /* a difference counts beyond so many standard deviations ... */
 #define LEAST       0.05 /* ... and beyond this fraction: equal devices differ by less */
-#define CRITICAL    0.2  /* as for three runs below a baseline */
+#define SLOW        "slow-under-load"
+#define SLOWS       "slows-under-load"
+#define CRITICAL    0.2 /* as for three runs below a baseline */
+
+static const struct {
+    const char *name, *unit, *slow, *slows;
+    size_t offset; /* in struct load_sample */
+} works[] = {
+    [LOAD_COPY] = {"copy", "bytes_per_s", "slower copies under load than the median of its kind",
+                   "slower copies at the end of the load than at its begin",
+                   offsetof(struct load_sample, bytes_per_s)},
+    [LOAD_PRODUCT] = {"product", "flop_per_s",
+                      "slower products under load than the median of its kind",
+                      "slower products at the end of the load than at its begin",
+                      offsetof(struct load_sample, flop_per_s)},
+};
+
+const char *load_work_name(enum load_work work) { return works[work].name; }
+const char *load_work_unit(enum load_work work) { return works[work].unit; }
 
 void load_done(struct load *load)
 {
@@ -97,14 +116,20 @@ static double median_of(double *numbers, size_t count)
     return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
 }
 
+static double number_at(const struct load_sample *sample, size_t offset)
+{
+    double number;
+    memcpy(&number, (const char *)sample + offset, sizeof number);
+    return number;
+}
+
 /* Median of a member of the samples from first on; unknown ones do not count. */
 static double median_at(const struct load_place *at, size_t first, size_t count, size_t offset)
 {
     double numbers[LOAD_SAMPLES_MAX];
     size_t known = 0;
     for (size_t i = first; i < first + count; i++) {
-        double number;
-        memcpy(&number, (const char *)&at->sample[i] + offset, sizeof number);
+        double number = number_at(&at->sample[i], offset);
         if (!isnan(number))
             numbers[known++] = number;
     }
@@ -115,12 +140,17 @@ static double median_at(const struct load_place *at, size_t first, size_t count,
     median_at((at), (first), (count), offsetof(struct load_sample, member))
 
 /* Standard deviation from one interval to the next. A drift hardly adds to it. */
-static double spread_of(const struct load_place *at)
+static double spread_of(const struct load_place *at, size_t offset)
 {
     double steps[LOAD_SAMPLES_MAX];
-    for (size_t i = 0; i + 1 < at->count; i++)
-        steps[i] = fabs(at->sample[i + 1].bytes_per_s - at->sample[i].bytes_per_s);
-    return at->count < 2 ? NAN : 1.4826 * median_of(steps, at->count - 1) / M_SQRT2;
+    size_t count = 0;
+    for (size_t i = 0; i + 1 < at->count; i++) {
+        double step =
+            fabs(number_at(&at->sample[i + 1], offset) - number_at(&at->sample[i], offset));
+        if (!isnan(step))
+            steps[count++] = step;
+    }
+    return 1.4826 * median_of(steps, count) / M_SQRT2;
 }
 
 static int cores_of(const struct graph *graph, place_id numa)
@@ -146,15 +176,19 @@ static bool are_alike(const struct graph *graph, place_id one, place_id other)
     return is_model_same && a->capacity_bytes == b->capacity_bytes;
 }
 
-static double others_of(const struct load *load, const struct graph *graph, size_t index)
+static double others_of(const struct load *load, const struct graph *graph, size_t index,
+                        size_t offset)
 {
     double medians[LOAD_SAMPLES_MAX];
     size_t count = 0;
     for (size_t i = 0; i < load->count && count < LOAD_SAMPLES_MAX; i++) {
         const struct load_place *other = &load->item[i];
         if (i != index && other->count >= SAMPLES_MIN &&
-            are_alike(graph, load->item[index].place, other->place))
-            medians[count++] = MEDIAN(other, 0, other->count, bytes_per_s);
+            are_alike(graph, load->item[index].place, other->place)) {
+            double median = median_at(other, 0, other->count, offset);
+            if (!isnan(median))
+                medians[count++] = median;
+        }
     }
     return median_of(medians, count);
 }
@@ -164,17 +198,22 @@ void load_figures(const struct load *load, const struct graph *graph, size_t ind
 {
     const struct load_place *at = &load->item[index];
     *ret = (struct load_figures){
-        .median = MEDIAN(at, 0, at->count, bytes_per_s),
-        .spread = spread_of(at),
-        .others = others_of(load, graph, index),
+
         .power_w = MEDIAN(at, 0, at->count, power_w),
         .temperature_c = NAN,
     };
     for (size_t part = 0; part < LOAD_PARTS; part++) {
         size_t first = part * at->count / LOAD_PARTS,
                count = (part + 1) * at->count / LOAD_PARTS - first;
-        ret->rate[part] = MEDIAN(at, first, count, bytes_per_s);
+        for (int work = 0; work < LOAD_WORKS; work++)
+            ret->work[work].rate[part] = median_at(at, first, count, works[work].offset);
         ret->clock_mhz[part] = MEDIAN(at, first, count, clock_mhz);
+    }
+    for (int work = 0; work < LOAD_WORKS; work++) {
+        struct load_series *series = &ret->work[work];
+        series->median = median_at(at, 0, at->count, works[work].offset);
+        series->spread = spread_of(at, works[work].offset);
+        series->others = others_of(load, graph, index, works[work].offset);
     }
     for (size_t i = 0; i < at->count; i++)
         ret->temperature_c = fmax(ret->temperature_c, at->sample[i].temperature_c);
@@ -184,7 +223,7 @@ void load_figures(const struct load *load, const struct graph *graph, size_t ind
 
 /* Adds a finding where value is below expected by more than chance and the least fraction. */
 static bool compare(struct findings *findings, const struct place *place, const char *code,
-                    double value, double expected, double spread, const char *text)
+                    enum load_work work, double value, double expected, double spread)
 {
     double lost = 1 - value / expected;
     if (isnan(lost) || lost <= LEAST || expected - value <= SPREADS * spread)
@@ -195,9 +234,12 @@ static bool compare(struct findings *findings, const struct place *place, const 
         return false;
     finding->value = value;
     finding->expected = expected;
-    finding->unit = "bytes_per_s";
+    finding->unit = works[work].unit;
     finding->goodness = value / expected;
-    snprintf(finding->text, sizeof finding->text, "%.0f %% %s", 100 * lost, text);
+    bool is_slow = strcmp(code, SLOW) == 0;
+    snprintf(finding->subject, sizeof finding->subject, "%s", works[work].name);
+    snprintf(finding->text, sizeof finding->text, "%.0f %% %s", 100 * lost,
+             is_slow ? works[work].slow : works[work].slows);
     return true;
 }
 
@@ -231,12 +273,16 @@ static bool check_place(struct findings *findings, const struct load *load,
     load_figures(load, graph, index, &figures);
     findings->measured++;
     /* of the difference of two medians of a tenth of the intervals each; at least that of one */
-    double of_parts = figures.spread * fmax(1, sqrt(M_PI * LOAD_PARTS / (double)at->count));
-    return compare(findings, place, "slow-under-load", figures.median, figures.others,
-                   figures.spread, "slower under load than the median of its kind") &&
-           compare(findings, place, "slows-under-load", figures.rate[LOAD_PARTS - 1],
-                   figures.rate[0], of_parts, "slower at the end of the load than at its begin") &&
-           check_reasons(findings, at, place);
+    double of_parts = fmax(1, sqrt(M_PI * LOAD_PARTS / (double)at->count));
+    bool ok = true;
+    for (int work = 0; ok && work < LOAD_WORKS; work++) {
+        const struct load_series *series = &figures.work[work];
+        ok = compare(findings, place, SLOW, (enum load_work)work, series->median, series->others,
+                     series->spread) &&
+             compare(findings, place, SLOWS, (enum load_work)work, series->rate[LOAD_PARTS - 1],
+                     series->rate[0], series->spread * of_parts);
+    }
+    return ok && check_reasons(findings, at, place);
 }
 
 enum berth_code load_assess(const struct load *load, const struct graph *graph,

@@ -19,6 +19,7 @@
 /* A place in one interval. */
 struct load_sample {
     double bytes_per_s;
+    double flop_per_s;                        /* of products of matrices; NAN none */
     double clock_mhz, power_w, temperature_c; /* NAN unknown */
 };
 
@@ -49,13 +50,24 @@ void load_done(struct load *load);
 enum berth_code load_add(struct load *load, place_id place, const struct load_sample *sample,
                          const char *throttle, struct berth_err *err);
 
-/* Figures of one place. NAN: too few intervals, or unknown. */
+/* The work of a place. */
+enum load_work { LOAD_COPY, LOAD_PRODUCT, LOAD_WORKS };
+const char *load_work_name(enum load_work work); /* "copy", "product" */
+const char *load_work_unit(enum load_work work); /* "bytes_per_s", "flop_per_s" */
+
+/* One work of one place, in its unit. NAN: too few intervals, or none. */
+struct load_series {
+    double median;
+    double spread;           /* standard deviation from interval to interval */
+    double others;           /* median of the other places of its kind */
+    double rate[LOAD_PARTS]; /* medians of each tenth of the time */
+};
+
+/* Figures of one place. NAN: unknown. */
 struct load_figures {
-    double median; /* bytes per second */
-    double spread; /* standard deviation from interval to interval */
-    double others; /* median of the other places of its kind */
-    double rate[LOAD_PARTS], clock_mhz[LOAD_PARTS]; /* medians of each tenth of the time */
-    double power_w, temperature_c;                  /* median, highest */
+    struct load_series work[LOAD_WORKS];
+    double clock_mhz[LOAD_PARTS];  /* medians of each tenth of the time */
+    double power_w, temperature_c; /* median, highest */
 };
 
 void load_figures(const struct load *load, const struct graph *graph, size_t index,

@@ -94,8 +94,11 @@ static void add_load(struct sched_load *load, const struct record *record, struc
     } else if (record->load.why != NULL) {
         list_left_out(load, record->load.place, record->load.why);
     } else {
-        const struct load_sample sample = {record->load.bytes_per_s, record->load.clock_mhz,
-                                           record->load.power_w, record->load.temperature_c};
+        const struct load_sample sample = {.bytes_per_s = record->load.bytes_per_s,
+                                           .flop_per_s = record->load.flop_per_s,
+                                           .clock_mhz = record->load.clock_mhz,
+                                           .power_w = record->load.power_w,
+                                           .temperature_c = record->load.temperature_c};
         load_add(&load->load, place, &sample, record->load.throttle, err);
     }
 }

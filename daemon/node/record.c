@@ -361,6 +361,7 @@ static void read_load(const struct cursor *cursor, struct record *record)
         return;
     }
     record->load.bytes_per_s = read_number(cursor, "bytes_per_s", true, false);
+    record->load.flop_per_s = read_number(cursor, "flop_per_s", false, true);
     record->load.clock_mhz = read_number(cursor, "clock_mhz", false, true);
     record->load.power_w = read_number(cursor, "power_w", false, true);
     record->load.temperature_c = read_number(cursor, "temperature_c", false, true);

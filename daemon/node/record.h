@@ -102,8 +102,8 @@ struct record {
         struct {
             const char *place, *why; /* why: NULL it has a rate */
             double bytes_per_s;
-            double clock_mhz, power_w, temperature_c; /* NAN absent */
-            const char *throttle;                     /* "" absent */
+            double flop_per_s, clock_mhz, power_w, temperature_c; /* NAN absent */
+            const char *throttle;                                 /* "" absent */
         } load;
         /* status: complete, cancelled, budget, failed */
         struct {

@@ -45,6 +45,37 @@ static json_t *throttle_json(const struct load_place *at)
     return object;
 }
 
+static json_t *work_json(enum load_work work, const struct load_series *series)
+{
+    json_t *json = json_object();
+    bool ok = answer_set(json, "work", json_string_nocheck(load_work_name(work))) &&
+              answer_set(json, "unit", json_string_nocheck(load_work_unit(work))) &&
+              answer_set(json, "rate", jsonify_number(series->median)) &&
+              answer_set(json, "deviation", jsonify_number(series->spread)) &&
+              answer_set(json, "others", jsonify_number(series->others)) &&
+              answer_set(json, "rates", numbers_json(series->rate, LOAD_PARTS));
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+/* Lists what the place did. */
+static json_t *works_json(const struct load_figures *figures)
+{
+    json_t *array = json_array();
+    bool ok = array != NULL;
+    for (int work = 0; ok && work < LOAD_WORKS; work++)
+        ok = isnan(figures->work[work].median) ||
+             answer_append(array, work_json((enum load_work)work, &figures->work[work]));
+    if (!ok) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
 static json_t *place_json(const struct load_view *view, size_t index)
 {
     const struct load_place *at = &view->load->item[index];
@@ -53,10 +84,7 @@ static json_t *place_json(const struct load_view *view, size_t index)
     load_figures(view->load, view->graph, index, &figures);
     bool ok = answer_set(json, "place", jsonify_text(graph_place(view->graph, at->place)->name)) &&
               answer_set(json, "intervals", json_integer((json_int_t)at->count)) &&
-              answer_set(json, "bytes_per_s", jsonify_number(figures.median)) &&
-              answer_set(json, "deviation", jsonify_number(figures.spread)) &&
-              answer_set(json, "others_bytes_per_s", jsonify_number(figures.others)) &&
-              answer_set(json, "rates_bytes_per_s", numbers_json(figures.rate, LOAD_PARTS)) &&
+              answer_set(json, "works", works_json(&figures)) &&
               answer_set(json, "clocks_mhz", numbers_json(figures.clock_mhz, LOAD_PARTS)) &&
               answer_set(json, "power_w", jsonify_number(figures.power_w)) &&
               answer_set(json, "temperature_c", jsonify_number(figures.temperature_c)) &&

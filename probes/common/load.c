@@ -29,6 +29,8 @@ bool probe_load_print(const struct probe_load *load, struct probe_out *out)
     probe_line_text(&line, "place", load->place);
     probe_line_integer(&line, "at_ns", load->at_ns);
     probe_line_number(&line, "bytes_per_s", load->bytes_per_s);
+    if (load->flop_per_s >= 0)
+        probe_line_number(&line, "flop_per_s", load->flop_per_s);
     if (load->clock_mhz >= 0)
         probe_line_integer(&line, "clock_mhz", load->clock_mhz);
     if (load->power_mw >= 0)

@@ -16,6 +16,7 @@ struct probe_load {
     const char *place;
     int64_t at_ns; /* end of the interval, since the load began */
     double bytes_per_s;
+    double flop_per_s; /* of products of matrices */
     int64_t clock_mhz, power_mw, temperature_c;
     const char *throttle; /* reasons that hold the clocks down, comma separated */
 };

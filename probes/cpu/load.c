@@ -71,6 +71,7 @@ static bool print_interval(struct load *load, int64_t from_ns, int64_t now_ns)
                 &(struct probe_load){.place = name,
                                      .at_ns = now_ns - load->began_ns,
                                      .bytes_per_s = moved / (double)(now_ns - from_ns) * 1e9,
+                                     .flop_per_s = -1,
                                      .clock_mhz = clock_of(load, i),
                                      .power_mw = -1,
                                      .temperature_c = -1,

@@ -1,4 +1,5 @@
-/* Sustained load on all GPUs at once: each copies within its own memory until the time is over. */
+/* Sustained load on all GPUs at once: each copies within its own memory and multiplies matrices, in
+ * turn, until the time is over. */
 #pragma once
 #include "gpu/probe.h"
 

@@ -80,8 +80,12 @@ def equal_gpus_are_healthy_and_nothing_is_kept():
         assert reply["findings"] == [] and not reply["drain"] and reply["origin"] == "standin" and reply["elapsed_s"] <= reply["duration_s"] == 5
         assert [place["place"] for place in reply["places"]] == ["gpu0", "gpu1", "gpu2", "gpu3"]
         for place in reply["places"]:
-            assert abs(place["bytes_per_s"] / 4.18e12 - 1) < 0.02 and abs(place["bytes_per_s"] / place["others_bytes_per_s"] - 1) < 0.02, place
-            assert place["intervals"] == 50 and len(place["rates_bytes_per_s"]) == 10 and 0 < place["deviation"] < 0.02 * place["bytes_per_s"], place
+            works = {work["work"]: work for work in place["works"]}
+            assert set(works) == {"copy", "product"} and place["intervals"] == 50, place
+            for work, unit, rate in (("copy", "bytes_per_s", 4.18e12), ("product", "flop_per_s", 4.43e13)):
+                one = works[work]
+                assert one["unit"] == unit and abs(one["rate"] / rate - 1) < 0.02 and abs(one["rate"] / one["others"] - 1) < 0.02, one
+                assert len(one["rates"]) == 10 and 0 < one["deviation"] < 0.02 * one["rate"], one
             assert place["clocks_mhz"] == [None] * 10 and place["power_w"] is None and place["throttle"] == {}, place
         assert daemon.status()["basis"] == before and cells(daemon, "memory_bandwidth") == values
         assert daemon.call("io.berth.Health.Check")["findings"] == []
@@ -109,7 +113,7 @@ def clocks_that_are_held_down_and_a_slow_end_are_findings():
         found = named(reply)
         assert set(found) == {("gpu3", "slow-under-load"), ("gpu3", "slows-under-load"), ("gpu3", "throttled")}, found
         assert "hardware-thermal in 50 % of the intervals" in found["gpu3", "throttled"]["text"], found
-        assert found["gpu3", "slows-under-load"]["text"].startswith("18 % slower at the end"), found
+        assert found["gpu3", "slows-under-load"]["text"].startswith("18 % slower copies at the end"), found
         last, first = reply["places"][3], reply["places"][0]
         assert last["clocks_mhz"][0] == 1970 and last["clocks_mhz"][9] == 1610 and last["temperature_c"] == 89 and last["power_w"] == 500, last
         assert last["throttle"] == {"hardware-thermal": 0.5, "power-cap": 0.5} and first["throttle"] == {"power-cap": 1}, reply
@@ -236,7 +240,7 @@ def memory_alone_says_what_it_left_out():
             daemon.wait_ready()
             has_gpus = any(place["kind"] == "gpu" for place in daemon.call("io.berth.Fabric.GetNode")["places"])
             reply = loaded(daemon, duration_s=5)
-            assert reply["places"] and all(place["place"].startswith("numa") and place["bytes_per_s"] > 1e8 for place in reply["places"]), reply
+            assert reply["places"] and all(place["place"].startswith("numa") and place["works"][0]["rate"] > 1e8 and len(place["works"]) == 1 for place in reply["places"]), reply
             assert has_gpus or {"what": "gpus", "why": "the node has none"} in reply["left_out"], reply
             assert cells(daemon, "memory_bandwidth") == []
     rows = [record("numa0", 1e11 + 1e8 * (i % 2)) for i in range(20)]
@@ -244,7 +248,7 @@ def memory_alone_says_what_it_left_out():
         daemon.wait_ready()
         done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "health", "--load", "5"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
         lines = done.stdout.splitlines()
-        assert done.returncode == 0 and lines[0] == "healthy: 1 place under load, none out of line" and lines[2].split()[:3] == ["numa0", "100", "GB/s"], done
+        assert done.returncode == 0 and lines[0] == "healthy: 1 place under load, none out of line" and lines[2].split()[:4] == ["numa0", "copy", "100", "GB/s"], done
         assert max(map(len, lines)) <= 80, lines
 
 
@@ -252,7 +256,7 @@ def the_command_prints_the_verdict_first():
     rows = [record(pci, 3e12 if pci == PCI[1] else 4e12 + 1e9 * (i % 2), clock_mhz=1980, power_w=700, temperature_c=66, throttle="power-cap") for i in range(20) for pci in PCI]
     with scripted(script(*rows)) as (daemon, _):
         done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "health", "--load", "5s"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "80"})
-        assert done.returncode == 2 and done.stdout.startswith("unhealthy: gpu1: 25 % slower under load than the median of its kind\n"), done
+        assert done.returncode == 2 and done.stdout.startswith("unhealthy: gpu1: 25 % slower copies under load than the median of its kind\n"), done
         assert "[slow-under-load]" in done.stdout and "do: berth health --load again" in done.stdout, done.stdout
         for words in (["--load", "soon"], ["--load", "0"], ["--load", "4"], ["--load", "3m", "gpu0"]):
             done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "health", *words], capture_output=True, text=True)

@@ -13,6 +13,7 @@
 
 #include "gpu/cells/run.h"
 #include "gpu/cells/stream_operations.h"
+#include "gpu/driver/blas.h"
 #include "gpu/driver/gpu_kernels.h"
 #include "gpu/timing/work.h"
 
@@ -76,6 +77,19 @@ bool gpu_cells_product(const struct gpu_run *run, struct gpu_cells *cells);
 /* Side of matrices of which two fit these bytes: 4096, halved until they do. 0: even
  * GPU_PRODUCT_TILE does not fit. */
 uint64_t gpu_cells_product_side(uint64_t bytes);
+
+/* One product on a device, for enqueuing by gpu_cells_product_enqueue. */
+struct gpu_cells_product_job {
+    const struct gpu_node *node;
+    int device;
+    struct gpu_product_args args;
+    struct gpu_blas *blas; /* NULL: own kernel */
+};
+int gpu_cells_product_enqueue(void *job, gpu_stream stream);
+
+/* Does one and waits for it: the library loads its kernels at their first use, which takes longer
+ * than a stream can be held. */
+bool gpu_cells_product_warm_up(struct gpu_cells_product_job *job, struct gpu_err *err);
 
 /* memory_latency of a device: dependent loads in its own memory, in other devices' and in the
  * host's, over sizes and far beyond the caches. A slot of GPU_CHASE_STRIDE bytes gives one line of

@@ -24,16 +24,9 @@ uint64_t gpu_cells_product_side(uint64_t bytes)
     return side < GPU_PRODUCT_TILE ? 0 : side;
 }
 
-struct job {
-    const struct gpu_node *node;
-    int device;
-    struct gpu_product_args args;
-    struct gpu_blas *blas; /* NULL: own kernel */
-};
-
-static int enqueue(void *arg, gpu_stream stream)
+int gpu_cells_product_enqueue(void *arg, gpu_stream stream)
 {
-    const struct job *job = arg;
+    const struct gpu_cells_product_job *job = arg;
     const struct gpu_api *api = job->node->api;
     const struct gpu_product_args *args = &job->args;
     if (job->blas != NULL)
@@ -109,15 +102,13 @@ static struct probe_axes axes_of(const struct gpu_cell *cell, uint64_t n)
     return axes;
 }
 
-/* The library loads its kernels at their first use, which takes longer than a stream can be held.
- */
-static bool warm_up(struct job *job, struct gpu_err *err)
+bool gpu_cells_product_warm_up(struct gpu_cells_product_job *job, struct gpu_err *err)
 {
     const struct gpu_api *api = job->node->api;
     gpu_stream stream = job->node->device[job->device].stream[0];
     if (!gpu_node_enter(job->node, job->device, err))
         return false;
-    int code = enqueue(job, stream);
+    int code = gpu_cells_product_enqueue(job, stream);
     return gpu_node_check(job->node, job->device, code != 0 ? code : api->stream_wait(api, stream),
                           "product", err);
 }
@@ -126,14 +117,16 @@ static struct probe_axes cell_axes(const struct gpu_cell *cell) { return axes_of
 
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
-    struct job job = {.node = run->node, .device = cell->from};
-    struct gpu_work work = {.device = cell->from, .enqueue = enqueue, .arg = &job};
+    struct gpu_cells_product_job job = {.node = run->node, .device = cell->from};
+    struct gpu_work work = {
+        .device = cell->from, .enqueue = gpu_cells_product_enqueue, .arg = &job};
     struct probe_summary ns;
     struct gpu_err err = {.fault = GPU_FAULT_OTHER};
     bool ok = lay(run, cell, &job.args, &err.why);
     struct probe_axes axes = axes_of(cell, ok ? job.args.n : SIDE);
-    ok = ok && (!(cell->variant & BY_BLAS) ||
-                (gpu_blas_new(run->node, cell->from, &job.blas, &err.why) && warm_up(&job, &err)));
+    ok = ok &&
+         (!(cell->variant & BY_BLAS) || (gpu_blas_new(run->node, cell->from, &job.blas, &err.why) &&
+                                         gpu_cells_product_warm_up(&job, &err)));
     size_t one = 1;
     const struct gpu_timing timing = gpu_run_timing(run, cell->from, budget_ns);
     ok = ok && gpu_work_times(&timing, &work, &one, INFINITY, &ns, &err);

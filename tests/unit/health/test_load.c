@@ -39,7 +39,7 @@ static place_id numa(const struct rig *rig, int number)
 static enum berth_code add(struct rig *rig, int number, double rate, const char *throttle)
 {
     struct berth_err err = {0};
-    return load_add(&rig->load, numa(rig, number), &(struct load_sample){rate, NAN, NAN, NAN},
+    return load_add(&rig->load, numa(rig, number), &(struct load_sample){rate, NAN, NAN, NAN, NAN},
                     throttle, &err);
 }
 
@@ -149,6 +149,30 @@ static void a_place_that_slows_down_is_named(void **state)
     end(&rig);
 }
 
+static void slow_products_are_named(void **state)
+{
+    (void)state;
+    struct rig rig = begin();
+    struct berth_err err = {0};
+    for (int i = 0; i < INTERVALS; i++)
+        for (int place = 0; place < PLACES; place++) {
+            const struct load_sample sample = {1e11, place < 2 ? 5e13 : 4.4e13 * (1 - 0.001 * i),
+                                               NAN, NAN, NAN};
+            const struct load_sample missing = {1e11, NAN, NAN, NAN, NAN};
+            assert_int_equal(
+                load_add(&rig.load, numa(&rig, place), place < 3 ? &sample : &missing, "", &err),
+                BERTH_OK);
+        }
+    judge(&rig);
+    assert_int_equal(rig.assessment.count, 2);
+    const struct finding *slow = found(&rig, "slow-under-load");
+    assert_string_equal(slow->unit, "flop_per_s");
+    assert_non_null(strstr(slow->text, "slower products under load"));
+    assert_string_equal(slow->place, "numa2");
+    assert_string_equal(found(&rig, "slows-under-load")->place, "numa2");
+    end(&rig);
+}
+
 static void places_of_another_kind_are_no_measure(void **state)
 {
     (void)state;
@@ -157,14 +181,18 @@ static void places_of_another_kind_are_no_measure(void **state)
     for (int i = 0; i < INTERVALS; i++)
         assert_int_equal(add(&rig, 0, 1e11, ""), BERTH_OK);
     struct berth_err err = {0};
-    const struct load_sample far = {4e12, NAN, NAN, NAN};
+    const struct load_sample far = {4e12, 4e13, NAN, NAN, NAN};
     for (int i = 0; i < INTERVALS; i++)
         assert_int_equal(
             load_add(&rig.load, nodes_place(rig.graph, PLACE_MACHINE, 0), &far, "none", &err),
             BERTH_OK);
     load_figures(&rig.load, rig.graph, 0, &figures);
-    assert_true(isnan(figures.others) && figures.median == 1e11 && figures.spread == 0 &&
-                isnan(figures.clock_mhz[0]) && isnan(figures.temperature_c));
+    const struct load_series *copy = &figures.work[LOAD_COPY];
+    assert_true(isnan(copy->others) && copy->median == 1e11 && copy->spread == 0 &&
+                isnan(figures.work[LOAD_PRODUCT].median) && isnan(figures.clock_mhz[0]) &&
+                isnan(figures.temperature_c));
+    load_figures(&rig.load, rig.graph, 1, &figures);
+    assert_true(figures.work[LOAD_PRODUCT].median == 4e13);
     judge(&rig);
     assert_string_equal(rig.assessment.reason, "healthy: 2 places under load, none out of line");
     end(&rig);
@@ -219,6 +247,7 @@ int main(void)
         cmocka_unit_test(noise_raises_no_alarm),
         cmocka_unit_test(a_slow_place_is_named),
         cmocka_unit_test(a_place_that_slows_down_is_named),
+        cmocka_unit_test(slow_products_are_named),
         cmocka_unit_test(places_of_another_kind_are_no_measure),
         cmocka_unit_test(few_intervals_are_not_judged),
         cmocka_unit_test(reasons_are_counted_and_limited),

@@ -148,7 +148,7 @@ static void the_other_kinds(void **state)
     assert_int_equal(record.kind, RECORD_LOAD);
     assert_true(record.load.why == NULL && record.load.bytes_per_s == 4e12 &&
                 record.load.clock_mhz == 1980 && isnan(record.load.power_w) &&
-                isnan(record.load.temperature_c));
+                isnan(record.load.temperature_c) && isnan(record.load.flop_per_s));
     assert_string_equal(record.load.throttle, "power-cap");
     record_done(&record);
 
