@@ -85,6 +85,24 @@ static int set_parameters(struct cmd *cmd, json_t *parameters)
     return status;
 }
 
+/* Why a matrix has no cells, where measuring would give none; NULL: it would, or there are some. */
+static const char *why_none(struct cmd *cmd, const json_t *matrix)
+{
+    const json_t *place;
+    size_t gpus = 0, i;
+    if (json_array_size(json_object_get(matrix, "cells")) > 0)
+        return NULL;
+    if (cmd_has(cmd, &cmd_globals[CMD_NODE]))
+        return "a recorded node measures nothing";
+    json_t *node = cmd_try(cmd->berth, "io.berth.Fabric.GetNode", json_object());
+    bool is_known = node != NULL;
+    json_array_foreach(json_object_get(node, "places"), i, place) gpus +=
+        strcmp(ui_member(place, "kind"), "gpu") == 0;
+    json_decref(node);
+    return is_known && gpus == 0 && strstr(cmd->operand[0], "gpu") != NULL ? "this node has no gpu"
+                                                                           : NULL;
+}
+
 /* The matrix by L3s where it has many cores and nobody chose; else a reference to itself. */
 static json_t *fold(struct cmd *cmd, const struct ui *ui, json_t *matrix)
 {
@@ -122,7 +140,8 @@ static int run(struct cmd *cmd)
                           .all = cmd_has(cmd, &options[ALL]),
                           .all_sizes = wants_all_sizes(cmd),
                           .choice = {json_object_get(asked, "where"), defaults},
-                          .better = better});
+                          .better = better,
+                          .why_none = why_none(cmd, reply)});
         else
             ui.failed = true;
         if (drawn != reply) {

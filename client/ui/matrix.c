@@ -517,10 +517,13 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
             view.all_from != NULL ? ", not measured" : "", is_elsewhere ? " (" : "",
             is_elsewhere ? origin : "", is_elsewhere ? ")" : "");
     if (cells->count == 0)
-        ui_line(ui, 2,
+        ui_line(ui, 2, "%s%s",
                 options->picked ? "without --where, --size, --from and --to the table shows what "
-                                  "is known; berth probe measures, with --full the most"
-                                : "berth probe measures");
+                                  "is known; "
+                                : "",
+                options->why_none != NULL ? options->why_none
+                : options->picked         ? "berth probe measures, with --full the most"
+                                          : "berth probe measures");
     else if (is_chosen)
         put_chosen(&view, cells);
     else if (is_one_size && cells->count <= SIZES_MOST && ui_sizes_matrix(cells))

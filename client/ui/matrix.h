@@ -17,6 +17,7 @@ struct ui_matrix_options {
     bool all_sizes;          /* true: every size, not only the default of the axis bytes */
     bool all;                /* true: every combination of axes */
     int better;              /* 1 higher is better, -1 lower, 0 unknown: no colours */
+    const char *why_none;    /* why there is no cell; NULL: none was measured */
 };
 
 void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_options *options);

@@ -91,16 +91,64 @@ static void put_answer(struct ui *ui, const char *metric, const json_t *curves)
     ui_style(ui, UI_BOLD);
     ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
     ui_style(ui, UI_PLAIN);
-    ui_put(ui, "\n");
     ui->failed = ui->failed || line.failed;
     ui_done(&line);
 }
 
+/* "9 sizes of 4 KiB to 256 MiB" */
+static const char *sizes_text(const json_t *curve, char *buffer, size_t size)
+{
+    char least[UI_NUMBER], most[UI_NUMBER];
+    snprintf(buffer, size, "%lld sizes of %s to %s", (long long)count_of(curve, "sizes"),
+             ui_bytes(least, count_of(curve, "least_bytes")),
+             ui_bytes(most, count_of(curve, "most_bytes")));
+    return buffer;
+}
+
+/* True when all curves have the same text: it then stands once above them. */
+static bool is_common(const json_t *curves, bool is_of_axes)
+{
+    char first[LINE_SIZE], text[LINE_SIZE];
+    const json_t *curve;
+    size_t i;
+    json_array_foreach(curves, i, curve)
+    {
+        char *at = i == 0 ? first : text;
+        if (is_of_axes)
+            axes_text(json_object_get(curve, "axes"), at, LINE_SIZE);
+        else
+            sizes_text(curve, at, LINE_SIZE);
+        if (i > 0 && strcmp(first, text) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void put_row(struct ui *ui, struct ui_table *table, const json_t *curve, bool has_axes,
+                    bool has_sizes)
+{
+    char text[LINE_SIZE], a[UI_NUMBER];
+    double b80 = ui_member_number(curve, "b80_bytes");
+    ui_cell(table, "%s", ui_member(curve, "from"));
+    ui_cell(table, "%s", ui_member(curve, "to"));
+    if (has_axes)
+        ui_cell(table, "%s", axes_text(json_object_get(curve, "axes"), text, sizeof text));
+    if (has_sizes)
+        ui_cell(table, "%s", sizes_text(curve, text, sizeof text));
+    ui_cell(table, "%s", ui_time(ui, a, ui_member_number(curve, "t0_call_ns")));
+    ui_cell(table, "%s", ui_time(ui, a, ui_member_number(curve, "t0_queue_ns")));
+    ui_cell(table, "%s", ui_rate(a, ui_member_number(curve, "wmax_bytes_per_s")));
+    ui_cell(table, "%s", ui_bytes(a, b80 >= 0 && b80 < 9e18 ? (int64_t)b80 : -1));
+    ui_cell(table, "%.1f %%", 100 * ui_member_number(curve, "residual"));
+    put_pieces(ui, table, json_object_get(curve, "pieces"));
+}
+
 void ui_curves(struct ui *ui, const json_t *reply)
 {
-    static const char *const heading[] = {"from",     "to",   "axes", "measured", "t0 call",
-                                          "t0 queue", "Wmax", "B80",  "off by",   "time"};
+    static const char *const heading[] = {"t0 call", "t0 queue", "Wmax", "B80", "off by", "time"};
     const json_t *curves = json_object_get(reply, "curves"), *curve;
+    bool has_axes = !is_common(curves, true), has_sizes = !is_common(curves, false);
+    char align[12] = "ll", axes[LINE_SIZE], sizes[LINE_SIZE];
     struct ui_table table;
     size_t i;
     if (json_array_size(curves) == 0) {
@@ -109,25 +157,24 @@ void ui_curves(struct ui *ui, const json_t *reply)
         return;
     }
     put_answer(ui, ui_member(reply, "metric"), curves);
-    ui_table_begin(&table, ui, "lllrrrrrrl");
+    axes_text(json_object_get(json_array_get(curves, 0), "axes"), axes, sizeof axes);
+    sizes_text(json_array_get(curves, 0), sizes, sizeof sizes);
+    if (!has_axes || !has_sizes)
+        ui_line(ui, 2, "%s%s%s", has_axes ? "" : axes,
+                has_axes || has_sizes || *axes == '\0' ? "" : "; ", has_sizes ? "" : sizes);
+    ui_put(ui, "\n");
+    strcat(align, has_axes ? "l" : "");
+    strcat(align, has_sizes ? "l" : "");
+    strcat(align, "rrrrrl");
+    ui_table_begin(&table, ui, align);
+    ui_cell(&table, "from");
+    ui_cell(&table, "to");
+    if (has_axes)
+        ui_cell(&table, "axes");
+    if (has_sizes)
+        ui_cell(&table, "measured");
     put_heading(&table, heading, sizeof heading / sizeof *heading);
-    json_array_foreach(curves, i, curve)
-    {
-        char axes[LINE_SIZE], a[UI_NUMBER], b[UI_NUMBER];
-        double b80 = ui_member_number(curve, "b80_bytes");
-        ui_cell(&table, "%s", ui_member(curve, "from"));
-        ui_cell(&table, "%s", ui_member(curve, "to"));
-        ui_cell(&table, "%s", axes_text(json_object_get(curve, "axes"), axes, sizeof axes));
-        ui_cell(&table, "%lld of %s to %s", (long long)count_of(curve, "sizes"),
-                ui_bytes(a, count_of(curve, "least_bytes")),
-                ui_bytes(b, count_of(curve, "most_bytes")));
-        ui_cell(&table, "%s", ui_time(ui, a, ui_member_number(curve, "t0_call_ns")));
-        ui_cell(&table, "%s", ui_time(ui, a, ui_member_number(curve, "t0_queue_ns")));
-        ui_cell(&table, "%s", ui_rate(a, ui_member_number(curve, "wmax_bytes_per_s")));
-        ui_cell(&table, "%s", ui_bytes(a, b80 >= 0 && b80 < 9e18 ? (int64_t)b80 : -1));
-        ui_cell(&table, "%.1f %%", 100 * ui_member_number(curve, "residual"));
-        put_pieces(ui, &table, json_object_get(curve, "pieces"));
-    }
+    json_array_foreach(curves, i, curve) { put_row(ui, &table, curve, has_axes, has_sizes); }
     ui_table_end(&table, 0, true);
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
 }

@@ -163,6 +163,19 @@ def an_unmeasured_node_is_told_how_to_measure():
     assert "berth probe" not in fits("--node", NODES / "mi250x", "health", status=3)
 
 
+def a_matrix_that_measuring_cannot_fill_says_so():
+    with Daemon("--no-probe") as daemon:
+        assert fits("--socket", daemon.socket, "matrix", "gpu_gpu_copy_engine").endswith(" this node has no gpu")
+        assert fits("--socket", daemon.socket, "matrix", "memory_latency").endswith(" berth probe measures")
+    assert fits("--node", NODES / "gh200-quad", "matrix", "gpu_gpu_copy_engine").endswith(" a recorded node measures nothing")
+
+
+def what_curves_have_in_common_stands_once():
+    lines = shown("--node", NODES / "h200x4", "curves", "gpu_gpu_copy_engine")[1]
+    assert lines[1:4] == ["direction=write sdma=on; 9 sizes of 4 KiB to 256 MiB", "", "from  to    t0 call  t0 queue      Wmax       B80  off by  time"], lines
+    assert lines[4:6] == ["gpu0  gpu1  7.60 \u00b5s   2.17 \u00b5s  391 GB/s  11.3 MiB   1.4 %", "    2.31 \u00b5s, 2.50 \u00b5s at 16 KiB, 2.51 \u00b5s at 64 KiB, then 391 GB/s"], lines
+
+
 def a_folder_without_history_fits():
     assert "which berth health judges" in fits("--node", NODES / "mi250x", "history")
 
@@ -255,4 +268,4 @@ def a_screen_has_the_whole_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, all_memories_with_why_are_rows_too, an_error_is_wrapped_on_a_terminal_alone, findings_fit, a_history_fits, measurements_fit, a_screen_has_the_whole_answer, findings_of_one_time_are_one_event, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, a_matrix_that_measuring_cannot_fill_says_so, what_curves_have_in_common_stands_once, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, all_memories_with_why_are_rows_too, an_error_is_wrapped_on_a_terminal_alone, findings_fit, a_history_fits, measurements_fit, a_screen_has_the_whole_answer, findings_of_one_time_are_one_event, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
