@@ -93,7 +93,7 @@ all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top)
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
 WITHOUT_LIBRARIES := deps deb demo check check-all check-sites check-numa check-cluster \
                      check-package check-browser ci bench bench-gpu \
-                     bench-planner bench-advice lint help clean dist uninstall format
+                     bench-planner bench-advice bench-fleet lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 has_pkg  = $(shell $(PKGCONFIG) --exists $(1) 2>/dev/null && echo yes)
 MISSING := $(strip $(foreach p,$(ALL_PKGS),$(if $(call has_pkg,$(p)),,$(p))))
@@ -455,6 +455,12 @@ bench-advice: ## run berth's advice on virtual nodes beside the best and other p
 	$(AGAIN) all standins $(BUILD)/bench/advice_run
 	@BIN=$(BUILD)/bin BUILD=$(BUILD) python3 tests/bench/advice.py --seeds 1-6
 	@BIN=$(BUILD)/bin BUILD=$(BUILD) python3 tests/bench/reports.py
+
+.PHONY: bench-fleet
+bench-fleet: ## berth fleet over 2,000 drawn nodes beside other rules, and its speed: 2 minutes
+	@tests/lib/deps.sh build
+	$(AGAIN) all
+	@BIN=$(BUILD)/bin python3 tests/bench/fleet.py
 
 # Fuzzing needs clang's libFuzzer, and a complete instrumented build in a folder of its own.
 FUZZERS      := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
