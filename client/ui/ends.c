@@ -6,17 +6,6 @@
 
 #define ALIKE 0.05
 
-void ui_ends_add(struct ui_ends *ends, const struct ui_end *value)
-{
-    if (isnan(value->value))
-        return;
-    if (ends->count == 0 || value->value < ends->low.value)
-        ends->low = *value;
-    if (ends->count == 0 || value->value > ends->high.value)
-        ends->high = *value;
-    ends->count++;
-}
-
 static void put_source(struct ui *ui, const char *source)
 {
     if (source == NULL || strcmp(source, "measured") == 0)
@@ -26,17 +15,28 @@ static void put_source(struct ui *ui, const char *source)
     ui_put(ui, ")");
 }
 
-/* "gpu1 to gpu3 398 GB/s" */
-static void put_end(struct ui *ui, const struct ui_end *end, const char *unit)
+static bool is_alike(double a, double b) { return fabs(a - b) <= ALIKE * fmax(fabs(a), fabs(b)); }
+
+/* "gpu1 to gpu3 398 GB/s", or "398 GB/s in 4 cells" where several are alike. */
+static void put_end(struct ui *ui, const struct ui_end *end, const struct ui_end *value,
+                    size_t count, const char *unit)
 {
-    char value[UI_NUMBER];
-    ui_text(ui, end->from);
-    if (strcmp(end->from, end->to) != 0) {
-        ui_put(ui, " to ");
-        ui_text(ui, end->to);
+    char number[UI_NUMBER];
+    size_t alike = 0;
+    for (size_t i = 0; i < count; i++)
+        alike += is_alike(value[i].value, end->value);
+    ui_value(ui, number, end->value, unit);
+    if (alike > 1) {
+        ui_put(ui, "%s", number);
+    } else {
+        ui_text(ui, end->from);
+        ui_put(ui, "%s", strcmp(end->from, end->to) == 0 ? "" : " to ");
+        ui_text(ui, strcmp(end->from, end->to) == 0 ? "" : end->to);
+        ui_put(ui, " %s", number);
     }
-    ui_put(ui, " %s", ui_value(ui, value, end->value, unit));
     put_source(ui, end->source);
+    if (alike > 1)
+        ui_put(ui, " in %zu cells", alike);
 }
 
 void ui_ends_range(struct ui *ui, double low, double high, const char *unit)
@@ -53,20 +53,24 @@ void ui_ends_range(struct ui *ui, double low, double high, const char *unit)
         ui_put(ui, "%s to %s", one, other);
 }
 
-void ui_ends_put(struct ui *ui, const struct ui_ends *ends, const char *unit, int better)
+void ui_ends_put(struct ui *ui, const struct ui_end *value, size_t count, const char *unit,
+                 int better)
 {
-    const struct ui_end *best = better > 0 ? &ends->high : &ends->low,
-                        *worst = better > 0 ? &ends->low : &ends->high;
-    if (ends->count == 1) {
-        put_end(ui, best, unit);
-    } else if (ends->high.value - ends->low.value <= ALIKE * fabs(ends->high.value)) {
-        ui_put(ui, ends->count == 2 ? "both alike, " : "all %zu alike, ", ends->count);
-        ui_ends_range(ui, ends->low.value, ends->high.value, unit);
-        put_source(ui, worst->source);
+    const struct ui_end *low = value, *high = value;
+    for (size_t i = 0; i < count; i++) {
+        low = value[i].value < low->value ? &value[i] : low;
+        high = value[i].value > high->value ? &value[i] : high;
+    }
+    if (count == 1) {
+        put_end(ui, low, value, count, unit);
+    } else if (is_alike(low->value, high->value)) {
+        ui_put(ui, count == 2 ? "both alike, " : "all %zu alike, ", count);
+        ui_ends_range(ui, low->value, high->value, unit);
+        put_source(ui, low->source);
     } else {
         ui_put(ui, better == 0 ? "lowest " : "best ");
-        put_end(ui, best, unit);
+        put_end(ui, better > 0 ? high : low, value, count, unit);
         ui_put(ui, better == 0 ? ", highest " : ", worst ");
-        put_end(ui, worst, unit);
+        put_end(ui, better > 0 ? low : high, value, count, unit);
     }
 }

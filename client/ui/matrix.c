@@ -413,17 +413,19 @@ static const struct ui_group *find_meant(const struct ui_cells *cells,
 static bool put_ends(const struct view *view, struct ui *ui, const struct ui_group *group,
                      const char *unit)
 {
-    struct ui_ends ends = {.count = 0};
-    for (size_t i = 0; group != NULL && i < group->rows * group->columns; i++) {
+    size_t cells = group == NULL ? 0 : group->rows * group->columns, count = 0;
+    struct ui_end *value = calloc(cells + 1, sizeof *value);
+    ui->failed = ui->failed || value == NULL;
+    for (size_t i = 0; value != NULL && i < cells; i++) {
         const struct ui_one_cell *cell = &group->cell[i];
-        if (cell->from != NULL && cell->why_not == NULL)
-            ui_ends_add(&ends, &(struct ui_end){cell->from, cell->to,
-                                                view->all_from == NULL ? cell->source : NULL,
-                                                cell->value});
+        if (cell->from != NULL && !isnan(cell->value))
+            value[count++] = (struct ui_end){
+                cell->from, cell->to, view->all_from == NULL ? cell->source : NULL, cell->value};
     }
-    if (ends.count > 0)
-        ui_ends_put(ui, &ends, unit, view->options->better);
-    return ends.count > 0;
+    if (count > 0)
+        ui_ends_put(ui, value, count, unit, view->options->better);
+    free(value);
+    return count > 0;
 }
 
 static size_t count_values(const struct ui_cells *cells)

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ui/answer.h"
@@ -68,22 +69,25 @@ static void put_pieces(const struct ui *ui, struct ui_table *table, const json_t
 static void put_answer(struct ui *ui, const char *metric, const json_t *curves)
 {
     struct ui line = {.utf8 = ui->utf8, .width = ui->width};
-    struct ui_ends ends = {.count = 0};
+    struct ui_end *end = calloc(json_array_size(curves) + 1, sizeof *end);
+    size_t count = 0;
     const json_t *curve;
     double b80 = 0;
     size_t i;
     json_array_foreach(curves, i, curve)
     {
-        double bytes = ui_member_number(curve, "b80_bytes");
-        ui_ends_add(&ends, &(struct ui_end){ui_member(curve, "from"), ui_member(curve, "to"), NULL,
-                                            ui_member_number(curve, "wmax_bytes_per_s")});
+        double bytes = ui_member_number(curve, "b80_bytes"),
+               rate = ui_member_number(curve, "wmax_bytes_per_s");
+        if (end != NULL && !isnan(rate))
+            end[count++] =
+                (struct ui_end){ui_member(curve, "from"), ui_member(curve, "to"), NULL, rate};
         b80 = bytes > b80 && bytes < 9e18 ? bytes : b80;
     }
     ui_text(&line, metric);
     ui_put(&line, ": ");
-    if (ends.count > 0) {
+    if (count > 0) {
         char number[UI_NUMBER];
-        ui_ends_put(&line, &ends, "bytes_per_s", 1);
+        ui_ends_put(&line, end, count, "bytes_per_s", 1);
         ui_put(&line, "; 80 %% from %s on", ui_bytes(number, (int64_t)b80));
     } else {
         ui_put(&line, "%zu curves without a highest rate", json_array_size(curves));
@@ -91,7 +95,8 @@ static void put_answer(struct ui *ui, const char *metric, const json_t *curves)
     ui_style(ui, UI_BOLD);
     ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
     ui_style(ui, UI_PLAIN);
-    ui->failed = ui->failed || line.failed;
+    ui->failed = ui->failed || line.failed || end == NULL;
+    free(end);
     ui_done(&line);
 }
 

@@ -180,6 +180,11 @@ static void the_first_line_is_the_answer(void **state)
     assert_begins(draw("bytes_per_s", alike, higher, false), "m: both alike, 397 to 398 GB/s\n");
     assert_begins(draw("ns", unlike, lower, false),
                   "m: best numa0 96 ns, worst numa0 to numa1 1.18 us\n");
+    char several[2048];
+    snprintf(several, sizeof several, "%s,%s", alike,
+             CELL("numa0", "gpu0", "", "1e11", "null", "null", "measured", "null"));
+    assert_begins(draw("bytes_per_s", several, higher, false),
+                  "m: best 398 GB/s in 2 cells, worst numa0 to gpu0 100 GB/s\n");
     assert_begins(draw("ns", none, lower, false), "m: no value is known; below stands why\n");
 }
 
