@@ -14,7 +14,7 @@ CREATE TABLE baseline (
     deviation  REAL NOT NULL,
     begun_s    INTEGER NOT NULL,
     accepted   INTEGER NOT NULL,
-    is_worse   INTEGER NOT NULL,
+    worse_runs INTEGER NOT NULL,
     is_overloaded INTEGER NOT NULL,
     low_runs   INTEGER NOT NULL,
     samples    BLOB NOT NULL,

@@ -26,5 +26,5 @@ ARRAY("embedded_interfaces", ROW("org.varlink.service.varlink") ROW("io.berth.Fa
 
 ARRAY("embedded_migrations",
       ROW("0001_init.sql") ROW("0002_history.sql") ROW("0003_set.sql") ROW("0004_baseline.sql")
-          ROW("0005_claim.sql") ROW("0006_finding.sql") ROW("0007_finding.sql")
-              ROW("0008_note.sql"));
+          ROW("0005_claim.sql") ROW("0006_finding.sql") ROW("0007_finding.sql") ROW("0008_note.sql")
+              ROW("0009_finding.sql"));

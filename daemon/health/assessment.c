@@ -91,11 +91,13 @@ static enum berth_code check_notes(struct findings *findings, struct berth_err *
     return BERTH_OK;
 }
 
-/* Orders shown findings before others and graver before lighter ones. So the reason names the first
- * of the list. */
+/* Orders shown findings before others, graver before lighter ones, and unconfirmed ones last. So
+ * the reason names the first of the list. */
 static int compare_findings(const void *a, const void *b)
 {
     const struct finding *x = a, *y = b;
+    if (x->is_unconfirmed != y->is_unconfirmed)
+        return x->is_unconfirmed ? 1 : -1;
     if (x->severity != y->severity)
         return x->severity > y->severity ? -1 : 1;
     if (x->is_unlisted != y->is_unlisted)
@@ -147,9 +149,13 @@ static void conclude(const struct findings *findings, struct assessment *assessm
     const struct finding *worst = findings->count > 0 ? &findings->finding[0] : NULL;
     char reason[512];
     size_t bad = 0;
+    size_t unconfirmed = 0;
     for (size_t i = 0; i < findings->count; i++) {
-        bad += findings->finding[i].severity != SEVERITY_INFO && !findings->finding[i].is_unlisted;
-        assessment->drain = assessment->drain || findings->finding[i].drain;
+        const struct finding *finding = &findings->finding[i];
+        bool is_shown = finding->severity != SEVERITY_INFO && !finding->is_unlisted;
+        bad += is_shown && !finding->is_unconfirmed;
+        unconfirmed += is_shown && finding->is_unconfirmed;
+        assessment->drain = assessment->drain || (finding->drain && !finding->is_unconfirmed);
     }
     if (bad > 0) {
         assessment->verdict =
@@ -166,8 +172,13 @@ static void conclude(const struct findings *findings, struct assessment *assessm
                  findings->selected != NULL ? " there" : "");
     } else {
         assessment->verdict = VERDICT_HEALTHY;
-        snprintf(reason, sizeof reason, "healthy: %zu measured values, none out of line",
-                 findings->measured);
+        if (unconfirmed > 0)
+            snprintf(reason, sizeof reason,
+                     "healthy: %zu measured values; a second measurement is due at %zu place%s",
+                     findings->measured, unconfirmed, unconfirmed == 1 ? "" : "s");
+        else
+            snprintf(reason, sizeof reason, "healthy: %zu measured values, none out of line",
+                     findings->measured);
     }
     cut(assessment->reason, sizeof assessment->reason, reason);
 }
@@ -187,26 +198,46 @@ void assessment_conclude(struct findings *take_findings, struct assessment *ret)
     *ret = assessment;
 }
 
-/* Copies the time of an open finding of the same code, place and subject. The text is no key: it
+/* Returns the open finding of the same code, place and subject; NULL none. The text is no key: it
  * contains the latest value. */
-static void copy_since(const struct snapshot *snap, struct finding *finding)
+static const struct opened *opened_of(const struct snapshot *snap, const struct finding *finding)
 {
     for (size_t i = 0; i < snap->opened_count; i++) {
         const struct opened *opened = &snap->opened[i];
         if (strcmp(opened->code, finding->code) == 0 &&
             strcmp(opened->place, finding->place) == 0 &&
             strcmp(opened->subject, finding->subject) == 0)
-            finding->since_s = opened->since_s;
+            return opened;
     }
+    return NULL;
+}
+
+/* Copies the time of the open finding. A worse value is confirmed by a fact that explains it, or by
+ * the same finding from a measurement some minutes later. */
+static void copy_opened(const struct snapshot *snap, const struct health_limits *limits,
+                        struct finding *finding)
+{
+    const struct opened *opened = opened_of(snap, finding);
+    bool is_doubtful = limits->looks > 1 && finding->of != NULL &&
+                       finding->severity != SEVERITY_INFO && finding->explained_by == 0;
+    if (opened != NULL)
+        finding->since_s = opened->since_s;
+    finding->is_unconfirmed =
+        is_doubtful && (opened == NULL ||
+                        (opened->is_unconfirmed &&
+                         finding->of->measured_at_s < opened->since_s + ASSESSMENT_SECOND_LOOK_S));
 }
 
 static bool is_shown_by(const struct finding *shown, const struct finding *finding)
 {
-    bool are_both = (shown->severity == SEVERITY_INFO) == (finding->severity == SEVERITY_INFO);
-    return are_both && shown->since_s == finding->since_s && shown->cause == finding->cause;
+    bool are_both = (shown->severity == SEVERITY_INFO) == (finding->severity == SEVERITY_INFO) &&
+                    shown->is_unconfirmed == finding->is_unconfirmed;
+    return are_both && shown->cause == finding->cause &&
+           llabs(shown->since_s - finding->since_s) <= ASSESSMENT_ONE_CAUSE_S;
 }
 
-/* Marks findings of one cause and one time as unlisted, except the worst, which comes first. */
+/* Marks findings of one cause and about one time as unlisted, except the worst, which comes first.
+ * That one takes the earliest time. */
 static void group_by_cause(struct findings *findings)
 {
     for (size_t i = 0; i < findings->count; i++) {
@@ -218,6 +249,8 @@ static void group_by_cause(struct findings *findings)
                 continue;
             findings->finding[k].is_unlisted = true;
             finding->represents++;
+            if (findings->finding[k].since_s < finding->since_s)
+                finding->since_s = findings->finding[k].since_s;
         }
     }
 }
@@ -243,7 +276,7 @@ enum berth_code health_assess(const struct snapshot *snap, const bool *selected,
         return code;
     }
     for (size_t i = 0; i < findings.count; i++)
-        copy_since(snap, &findings.finding[i]);
+        copy_opened(snap, limits, &findings.finding[i]);
     group_by_cause(&findings);
     assessment_conclude(&findings, ret);
     return BERTH_OK;

@@ -19,6 +19,11 @@ enum verdict { VERDICT_HEALTHY, VERDICT_DEGRADED, VERDICT_UNHEALTHY, VERDICT_UNK
 const char *assessment_severity_name(enum severity severity);
 const char *assessment_verdict_name(enum verdict verdict);
 
+/* least time from the measurement that first saw a worse value to the one that confirms it */
+#define ASSESSMENT_SECOND_LOOK_S 120
+/* longest time between findings of one cause that are one finding */
+#define ASSESSMENT_ONE_CAUSE_S 86400
+
 #define ASSESSMENT_REASON_SIZE 121 /* length of a scheduler's drain reason: 120 characters */
 
 /* Transfers that use the links of a finding. */
@@ -55,7 +60,10 @@ struct finding {
     const char *unit;       /* static; NULL none */
     /* value as a fraction of the expected one; 0 when it concerns no value */
     double goodness;
-    bool drain;      /* sufficient reason to drain the node */
+    bool drain; /* sufficient reason to drain the node */
+    /* one measurement saw it, and a second is to confirm it: no part of verdict, reason and drain
+     */
+    bool is_unconfirmed;
     int64_t at_s;    /* time of the measurement or note; 0 unknown */
     int64_t since_s; /* time when it appeared; 0 unknown */
 };
@@ -67,7 +75,7 @@ struct assessment {
      * baseline */
     bool drain;
     char reason[ASSESSMENT_REASON_SIZE];
-    struct finding *finding; /* owned; worst first */
+    struct finding *finding; /* owned; worst first, unconfirmed ones last */
     size_t count;
     bool is_cut; /* more values are out of line than there are findings */
 };

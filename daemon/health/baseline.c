@@ -7,6 +7,14 @@
 /* standard deviation of a normal distribution, in MADs */
 #define SIGMA_PER_MAD 1.4826
 
+/* noise of a false alarm's probability: baseline.h has the sources */
+#define OUTLIERS       0.05
+#define OUTLIER_WIDTH  3
+#define MAD_EFFICIENCY 0.37
+#define MEDIAN_EFFICIENCY 0.64
+#define STEPS          15   /* of an integral, to each side */
+#define RESOLUTION     1e-4 /* least spread: equal values show none */
+
 static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -111,6 +119,31 @@ double baseline_better_beyond(const struct baseline *baseline, enum metric metri
     return limit_value(baseline, metric, limits, -1);
 }
 
+/* Returns the probability that a value of a normal distribution is more than x deviations out, on
+ * one side. */
+static double tail(double x) { return erfc(x / sqrt(2)) / 2; }
+
+double baseline_false_alarm_rate(const struct baseline *baseline, enum metric metric,
+                                 const struct health_limits *limits)
+{
+    if (!is_compared(baseline, metric, limits) || baseline->count < BASELINE_READY)
+        return NAN;
+    double share = -log(1 - limits->drift[health_limits_kind(metric)]),
+           limit = fmax(share, limit_of(baseline, metric, limits)),
+           spread = fmax(baseline->deviation / baseline->median, RESOLUTION),
+           uncertainty = 1 / sqrt(2 * MAD_EFFICIENCY * baseline->count),
+           offset = 1 / sqrt(MEDIAN_EFFICIENCY * baseline->count), sum = 0, weights = 0;
+    for (int i = -STEPS; i <= STEPS; i++)
+        for (int k = -STEPS; k <= STEPS; k++) {
+            double z = 5.0 * i / STEPS, m = 5.0 * k / STEPS, weight = exp(-(z * z + m * m) / 2),
+                   x = limit / (spread * exp(z * uncertainty)) - m * offset,
+                   once = (1 - OUTLIERS) * tail(x) + OUTLIERS * tail(x / OUTLIER_WIDTH);
+            sum += weight * pow(once, limits->looks);
+            weights += weight;
+        }
+    return sum / weights;
+}
+
 enum baseline_verdict baseline_compare(const struct baseline *baseline, const struct value *v,
                                        const struct health_limits *limits)
 {
@@ -121,10 +154,12 @@ enum baseline_verdict baseline_compare(const struct baseline *baseline, const st
     double best = higher ? v->high : v->low, worst = higher ? v->low : v->high;
     best = isnan(best) ? v->value : best;
     worst = isnan(worst) ? v->value : worst;
-    if (baseline->is_worse ? is_beyond(baseline, metric, v->value, limits, 0.5, 1) &&
-                                 baseline_goodness(metric, best, baseline->median) < 1
-                           : is_beyond(baseline, metric, v->value, limits, 1, 1) &&
-                                 is_beyond(baseline, metric, best, limits, 1, 1))
+    bool is_standing = baseline->worse_runs >= limits->looks,
+         is_out = is_standing ? is_beyond(baseline, metric, v->value, limits, 0.5, 1) &&
+                                    baseline_goodness(metric, best, baseline->median) < 1
+                              : is_beyond(baseline, metric, v->value, limits, 1, 1) &&
+                                    is_beyond(baseline, metric, best, limits, 1, 1);
+    if (is_out)
         return BASELINE_WORSE;
     if (is_beyond(baseline, metric, v->value, limits, 1, -1) &&
         is_beyond(baseline, metric, worst, limits, 1, -1))
@@ -144,7 +179,7 @@ static void count_low(struct baseline *baseline, const struct value *v,
 {
     struct baseline fresh = *baseline;
     struct health_limits strict = *limits;
-    fresh.is_worse = false;
+    fresh.worse_runs = 0;
     strict.mads *= 1.5;
     if (baseline_compare(&fresh, v, &strict) != BASELINE_WORSE ||
         baseline_goodness(v->metric, v->value, baseline->median) >= BASELINE_LOW)
@@ -175,7 +210,10 @@ void baseline_record(struct baseline *baseline, struct baseline_values *values,
         /* compare again: the new value may have completed the baseline */
         is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
     }
-    baseline->is_worse = is_worse;
+    if (!is_worse)
+        baseline->worse_runs = 0;
+    else if (baseline->worse_runs < UINT8_MAX)
+        baseline->worse_runs++;
     baseline->is_overloaded = is_overloaded;
     count_low(baseline, v, limits);
 }
@@ -183,7 +221,7 @@ void baseline_record(struct baseline *baseline, struct baseline_values *values,
 bool baseline_is_confirmed_by(const struct baseline *baseline, const struct value *v,
                               const struct health_limits *limits)
 {
-    return baseline->count >= BASELINE_READY && !baseline->is_worse &&
+    return baseline->count >= BASELINE_READY && baseline->worse_runs == 0 &&
            baseline_compare(baseline, v, limits) == BASELINE_IN_LINE;
 }
 

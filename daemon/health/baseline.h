@@ -35,7 +35,9 @@ struct baseline {
     uint8_t low_runs;
     /* accepted by a user as expected: compared from the first value on */
     bool accepted;
-    bool is_worse;      /* the latest value was worse than expected */
+    /* number of successive values up to the latest beyond the limit on the worse side; 1 waits for
+     * a second look; at most 255 */
+    uint8_t worse_runs;
     bool is_overloaded; /* the latest run was on a node with more runnable work than CPUs */
 };
 
@@ -49,9 +51,9 @@ enum baseline_verdict { BASELINE_NONE, BASELINE_IN_LINE, BASELINE_WORSE, BASELIN
 /* Compares a measured value (a number) with the baseline.
  * - NONE: the baseline has too few values, or metrics of this kind are not compared.
  * - WORSE: worse by more than the configured fraction and limits->mads robust standard
- *   deviations. Both hold for the value and for the better end of its interval. If the previous
- *   value was worse, half of both limits suffices. Then the interval excuses the value only if it
- *   reaches the expected value.
+ *   deviations. Both hold for the value and for the better end of its interval. After limits->looks
+ *   worse values, half of both limits suffices. Then the interval excuses the value only if it
+ * reaches the expected value.
  * - BETTER: the same on the other side, with the worse end of the interval. */
 enum baseline_verdict baseline_compare(const struct baseline *baseline, const struct value *v,
                                        const struct health_limits *limits);
@@ -62,6 +64,20 @@ double baseline_worse_beyond(const struct baseline *baseline, enum metric metric
                              const struct health_limits *limits);
 double baseline_better_beyond(const struct baseline *baseline, enum metric metric,
                               const struct health_limits *limits);
+
+/* Returns the probability, for each value of a sound series, that it and the next one
+ * (limits->looks in all) are beyond the limit on the worse side, which is a finding. NAN when the
+ * metric is not compared, or the spread is unknown: fewer than BASELINE_READY values.
+ *
+ * Noise is Tukey's contaminated normal distribution: one value in twenty is three times as far out
+ * (A survey of sampling from contaminated distributions, 1960). The probability of one look is its
+ * tail Q((L - m)/s). Spread s and offset m of the median are known from few values only, so the
+ * result is the expectation over both. The logarithm of s is normal around the measured one with
+ * variance 1/(2 * 0.37 * n), m with variance s^2/(0.64 * n): efficiencies of MAD and median
+ * (Rousseeuw and Croux, JASA 88, 1993). The interval of a value is not counted, as it only
+ * excuses. */
+double baseline_false_alarm_rate(const struct baseline *baseline, enum metric metric,
+                                 const struct health_limits *limits);
 
 /* Returns the value's quality as a fraction of the expected one: 1 as expected, 0.5 half as
  * good. */

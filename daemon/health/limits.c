@@ -5,11 +5,14 @@
 /* Relative standard deviations from run to run. */
 #define HOST_PAGES 0.25 /* of copies that depend on the pages of ordinary host memory */
 static const double floors[LIMIT_KIND_COUNT] = {
-    [LIMIT_BANDWIDTH] = 0.01, [LIMIT_LATENCY] = 0.01, [LIMIT_PINGPONG] = 0.03};
+    [LIMIT_BANDWIDTH] = 0.003, [LIMIT_LATENCY] = 0.003, [LIMIT_PINGPONG] = 0.03};
 
 struct health_limits health_limits_from(const struct config *config)
 {
+    bool measures_again = config->probe_at_start && config->duty_percent > 0 &&
+                          (config->node == NULL || config->probe_dir != NULL);
     return (struct health_limits){
+        .looks = measures_again ? 2 : 1,
         .mads = (double)config->drift_mads,
         .drift = {[LIMIT_BANDWIDTH] = (double)config->drift_bandwidth_percent / 100,
                   [LIMIT_LATENCY] = (double)config->drift_latency_percent / 100,

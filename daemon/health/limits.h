@@ -11,6 +11,9 @@
 enum limit_kind { LIMIT_BANDWIDTH, LIMIT_LATENCY, LIMIT_PINGPONG, LIMIT_KIND_COUNT };
 
 struct health_limits {
+    /* measurements that see a worse value before it is a finding: 2 where the daemon measures again
+     * by itself, or else 1 */
+    unsigned looks;
     /* drift: robust standard deviations of the baseline */
     double mads;
     /* below the baseline's median; below the median of its peers */

@@ -31,6 +31,23 @@ static enum berth_code load_baselines(struct store *store, struct snapshot *snap
     return BERTH_OK;
 }
 
+/* Lists the cells of unconfirmed findings: as many as there is memory for. */
+static void list_second_looks(struct snapshot *snapshot, const struct assessment *assessment)
+{
+    free(snapshot->second_look);
+    snapshot->second_look = calloc(assessment->count + 1, sizeof *snapshot->second_look);
+    snapshot->second_look_count = 0;
+    for (size_t i = 0; snapshot->second_look != NULL && i < assessment->count; i++) {
+        const struct finding *finding = &assessment->finding[i];
+        if (!finding->is_unconfirmed)
+            continue;
+        int64_t since_s = finding->since_s > 0 ? finding->since_s : finding->at_s;
+        snapshot->second_look[snapshot->second_look_count++] =
+            (struct second_look){finding->of->metric, finding->of->from, finding->of->to,
+                                 since_s + ASSESSMENT_SECOND_LOOK_S};
+    }
+}
+
 /* Stores the snapshot's findings and copies the times of open ones into it, for later
  * assessments. */
 static enum berth_code store_findings(struct store *store, struct snapshot *snapshot,
@@ -40,6 +57,7 @@ static enum berth_code store_findings(struct store *store, struct snapshot *snap
     enum berth_code code = health_assess(snapshot, NULL, &env->limits, &assessment, err);
     if (code != BERTH_OK)
         return code;
+    list_second_looks(snapshot, &assessment);
     struct opened *opened = NULL;
     size_t count = 0;
     code = store_finding_keep(store, &assessment, env->now_s, env->is_acceptance, &opened, &count,

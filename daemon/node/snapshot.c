@@ -59,6 +59,7 @@ void snapshot_unref(const struct snapshot *constant)
     free(snapshot->notes);
     free(snapshot->baseline);
     free(snapshot->opened);
+    free(snapshot->second_look);
     counters_done(&snapshot->counters);
     free(snapshot->shapes);
     free(snapshot);

@@ -39,6 +39,14 @@ struct note {
 struct opened {
     char code[32], place[20], subject[FINDING_SUBJECT_SIZE];
     int64_t since_s;
+    bool is_unconfirmed; /* seen by one measurement, where a second must confirm it */
+};
+
+/* A cell that is to be measured again, because its value is an unconfirmed finding. */
+struct second_look {
+    enum metric metric;
+    place_id from, to;
+    int64_t due_s;
 };
 
 /* Data for planners, derived from graph, values and sets in this order before the snapshot is
@@ -66,6 +74,8 @@ struct snapshot {
     struct baseline *baseline;
     struct opened *opened; /* owned */
     size_t opened_count;
+    struct second_look *second_look; /* owned; of unconfirmed findings */
+    size_t second_look_count;
     struct counters counters; /* owned; error counters of the places */
     bool has_standin;         /* some values come from a stand-in for a GPU's driver */
     /* owned; tuned launch shapes of kernels (node/tuning.h); NULL unknown */

@@ -35,7 +35,9 @@ static json_t *baseline_json(const struct baseline *baseline, enum metric metric
                          jsonify_number(baseline_worse_beyond(baseline, metric, limits))) &&
               answer_set(json, "better_beyond",
                          jsonify_number(baseline_better_beyond(baseline, metric, limits))) &&
-              answer_set(json, "worse", json_boolean(baseline->is_worse)) &&
+              answer_set(json, "worse_runs", jsonify_count(baseline->worse_runs)) &&
+              answer_set(json, "false_alarm_rate",
+                         jsonify_number(baseline_false_alarm_rate(baseline, metric, limits))) &&
               answer_set(json, "low_runs", jsonify_count(baseline->low_runs));
     return done(json, ok);
 }

@@ -7,7 +7,7 @@
 #include "store/core.h"
 
 #define COLUMNS                                                                                    \
-    "metric, from_place, to_place, axes, median, deviation, begun_s, accepted, is_worse, "         \
+    "metric, from_place, to_place, axes, median, deviation, begun_s, accepted, worse_runs, "       \
     "is_overloaded, low_runs, samples"
 
 static const char select_one[] =
@@ -23,7 +23,7 @@ static void read_row(sqlite3_stmt *row, struct baseline *baseline, struct baseli
     size_t count = bytes / sizeof values->value[0] < BASELINE_VALUES
                        ? bytes / sizeof values->value[0]
                        : BASELINE_VALUES;
-    int64_t low_runs = sqlite3_column_int64(row, 10);
+    int64_t low_runs = sqlite3_column_int64(row, 10), worse_runs = sqlite3_column_int64(row, 8);
     *baseline = (struct baseline){
         .median = sqlite3_column_double(row, 4),
         .deviation = sqlite3_column_double(row, 5),
@@ -33,7 +33,9 @@ static void read_row(sqlite3_stmt *row, struct baseline *baseline, struct baseli
                               : low_runs > UINT8_MAX ? UINT8_MAX
                                                      : low_runs),
         .accepted = sqlite3_column_int(row, 7) != 0,
-        .is_worse = sqlite3_column_int(row, 8) != 0,
+        .worse_runs = (uint8_t)(worse_runs < 0           ? 0
+                                : worse_runs > UINT8_MAX ? UINT8_MAX
+                                                         : worse_runs),
         .is_overloaded = sqlite3_column_int(row, 9) != 0,
     };
     *values = (struct baseline_values){0};
@@ -72,7 +74,7 @@ static enum berth_code write_row(struct store *store, sqlite3_stmt *statement,
     sqlite3_bind_double(statement, 7, baseline->deviation);
     sqlite3_bind_int64(statement, 8, baseline->begun_s);
     sqlite3_bind_int(statement, 9, baseline->accepted);
-    sqlite3_bind_int(statement, 10, baseline->is_worse);
+    sqlite3_bind_int(statement, 10, baseline->worse_runs);
     sqlite3_bind_int(statement, 11, baseline->is_overloaded);
     sqlite3_bind_int(statement, 12, baseline->low_runs);
     sqlite3_bind_blob(statement, 13, values->value,
@@ -220,7 +222,7 @@ static enum berth_code record_value(struct store *store, struct writing *writing
     struct baseline before = baseline;
     baseline_record(&baseline, &values, v, writing->is_overloaded, writing->limits);
     /* Skip unchanged rows: with complete baselines on a healthy node a run writes nothing. */
-    if (baseline.count == before.count && baseline.is_worse == before.is_worse &&
+    if (baseline.count == before.count && baseline.worse_runs == before.worse_runs &&
         baseline.is_overloaded == before.is_overloaded && baseline.low_runs == before.low_runs)
         return BERTH_OK;
     return write_row(store, writing->replace, writing->graph, v, axes, &baseline, &values, err);

@@ -6,22 +6,35 @@
 #include "base/grow.h"
 #include "store/core.h"
 
-enum statement { OPEN_OR_UPDATE, MARK, CLEAR, CLEAR_ELSEWHERE, DELETE_OLD, STANDING, STATEMENTS };
+enum statement {
+    OPEN_OR_UPDATE,
+    MARK,
+    DELETE_UNCONFIRMED,
+    CLEAR,
+    CLEAR_ELSEWHERE,
+    DELETE_OLD,
+    STANDING,
+    STATEMENTS
+};
 
 /* Within the transaction confirmed rows have cleared_s -1; rows still at NULL have cleared. */
 static const char *const sql[STATEMENTS] = {
     [OPEN_OR_UPDATE] = "INSERT INTO finding (node, code, place, subject, severity, text, value, "
-                       "expected, unit, opened_s, critical_s, explained_s)"
-                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT "
+                       "expected, unit, opened_s, critical_s, explained_s, is_unconfirmed)"
+                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?14) ON "
+                       "CONFLICT "
                        "(node, code, place, subject) WHERE cleared_s IS NULL DO UPDATE SET"
                        " severity = excluded.severity, text = excluded.text, value = "
-                       "excluded.value, expected = excluded.expected,"
+                       "excluded.value, expected = excluded.expected, is_unconfirmed = "
+                       "excluded.is_unconfirmed,"
                        " explained_s = CASE WHEN excluded.explained_s IS NOT NULL THEN "
                        "coalesce(explained_s, ?13) END,"
                        " critical_s = CASE WHEN excluded.critical_s IS NULL OR severity <> "
                        "excluded.severity THEN excluded.critical_s ELSE critical_s END"
                        " RETURNING id",
     [MARK] = "UPDATE finding SET cleared_s = ?2 WHERE id = ?1",
+    [DELETE_UNCONFIRMED] =
+        "DELETE FROM finding WHERE node = ?1 AND cleared_s IS NULL AND is_unconfirmed",
     [CLEAR] = "UPDATE finding SET cleared_s = ?2, was_accepted = ?3 WHERE node = ?1 AND cleared_s "
               "IS NULL",
     [CLEAR_ELSEWHERE] =
@@ -30,8 +43,8 @@ static const char *const sql[STATEMENTS] = {
     [DELETE_OLD] =
         "DELETE FROM finding WHERE cleared_s IS NOT NULL AND id <="
         " (SELECT id FROM finding WHERE cleared_s IS NOT NULL ORDER BY id DESC LIMIT 1 OFFSET ?1)",
-    [STANDING] =
-        "SELECT code, place, subject, opened_s FROM finding WHERE node = ?1 AND cleared_s IS NULL",
+    [STANDING] = "SELECT code, place, subject, opened_s, is_unconfirmed FROM finding WHERE node = "
+                 "?1 AND cleared_s IS NULL",
 };
 
 struct keeping {
@@ -70,6 +83,7 @@ static enum berth_code write_finding(struct store *store, struct keeping *keepin
     else
         sqlite3_bind_null(insert, 12);
     sqlite3_bind_int64(insert, 13, keeping->now_s);
+    sqlite3_bind_int(insert, 14, finding->is_unconfirmed);
     return store_core_step(store, insert, "writing a finding", &keeping->id[i], err);
 }
 
@@ -85,8 +99,8 @@ static enum berth_code mark(struct store *store, struct keeping *keeping, enum s
     return store_core_step(store, update, "clearing findings", NULL, err);
 }
 
-/* Clears the other findings: marks the current ones, clears the rest, and unmarks them. Two of the
- * current ones may be the same. */
+/* Clears the other findings: marks the current ones, drops the unconfirmed rest, clears the others,
+ * and unmarks them. Two of the current ones may be the same. */
 static enum berth_code clear_others(struct store *store, struct keeping *keeping,
                                     struct berth_err *err)
 {
@@ -94,6 +108,11 @@ static enum berth_code clear_others(struct store *store, struct keeping *keeping
     size_t count = keeping->assessment->count;
     for (size_t i = 0; i < count && code == BERTH_OK; i++)
         code = mark(store, keeping, MARK, keeping->id[i], -1, false, err);
+    if (code == BERTH_OK)
+        sqlite3_bind_int64(keeping->statement[DELETE_UNCONFIRMED], 1, store->node);
+    if (code == BERTH_OK)
+        code = store_core_step(store, keeping->statement[DELETE_UNCONFIRMED],
+                               "dropping unconfirmed findings", NULL, err);
     if (code == BERTH_OK)
         sqlite3_bind_int(keeping->statement[CLEAR], 3, keeping->is_acceptance);
     if (code == BERTH_OK)
@@ -113,6 +132,7 @@ static enum berth_code add_standing(sqlite3_stmt *row, void *arg, struct berth_e
     store_core_copy(row, 1, opened->place, sizeof opened->place);
     store_core_copy(row, 2, opened->subject, sizeof opened->subject);
     opened->since_s = sqlite3_column_int64(row, 3);
+    opened->is_unconfirmed = sqlite3_column_int(row, 4) != 0;
     return BERTH_OK;
 }
 
@@ -196,7 +216,8 @@ enum berth_code store_finding_list(struct store *store, int64_t since_s, size_t 
         " coalesce(explained_s, cleared_s), critical_s, was_accepted AND explained_s IS NULL FROM "
         "finding"
         " WHERE node IN (SELECT o.id FROM node o JOIN node n ON n.name = o.name WHERE n.id = ?1)"
-        " AND explained_s IS NOT 0 AND coalesce(explained_s, cleared_s, opened_s) >= ?2"
+        " AND explained_s IS NOT 0 AND NOT is_unconfirmed AND coalesce(explained_s, cleared_s, "
+        "opened_s) >= ?2"
         " ORDER BY coalesce(explained_s, cleared_s, opened_s) DESC, id DESC LIMIT ?3";
     struct finding_kept *finding = calloc(max, sizeof *finding);
     if (finding == NULL)

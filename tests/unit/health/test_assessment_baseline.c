@@ -67,7 +67,7 @@ static void three_low_runs_drain(void **state)
         for (int n = 0; n < 4; n++)
             rate(&f, n, n, n == 2 ? 75 : 100, 0.5);
         with_baselines(&f);
-        f.snap->baseline[2].is_worse = true;
+        f.snap->baseline[2].worse_runs = 1;
         f.snap->baseline[2].low_runs = runs;
         assess(&f, NULL);
         assert_int_equal(f.assessment.drain, runs >= 3);

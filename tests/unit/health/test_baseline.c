@@ -41,6 +41,12 @@ static double normal(struct series *series)
     return sqrt(-2 * log(uniform(series))) * cos(6.283185307179586 * uniform(series));
 }
 
+/* True when enough measurements in a row saw it. */
+static bool is_found(const struct series *series)
+{
+    return series->baseline.worse_runs >= limits.looks;
+}
+
 /* One run an hour; the half interval is a share of the value. */
 static bool run(struct series *series, double value, double half)
 {
@@ -52,7 +58,7 @@ static bool run(struct series *series, double value, double half)
                       .n = 9,
                       .measured_at_s = series->now_s};
     baseline_record(&series->baseline, &series->values, &v, series->is_overloaded, &limits);
-    return series->baseline.is_worse;
+    return is_found(series);
 }
 
 static enum baseline_verdict compared(const struct series *series, double value, double half)
@@ -86,10 +92,11 @@ static void the_median_and_its_deviation(void **state)
         run(&equal, 100e9, 0);
     assert_true(equal.baseline.deviation == 0);
     /* five equal values are no proof that nothing ever moves */
+    double least = limits.drift[LIMIT_BANDWIDTH];
     limits.drift[LIMIT_BANDWIDTH] = 0.001;
-    assert_int_equal(compared(&equal, 95e9, 0), BASELINE_IN_LINE);
-    assert_int_equal(compared(&equal, 93.9e9, 0), BASELINE_WORSE);
-    limits.drift[LIMIT_BANDWIDTH] = 0.10;
+    assert_int_equal(compared(&equal, 98.5e9, 0), BASELINE_IN_LINE);
+    assert_int_equal(compared(&equal, 98e9, 0), BASELINE_WORSE);
+    limits.drift[LIMIT_BANDWIDTH] = least;
 }
 
 static void accept(struct series *series, double value)
@@ -140,25 +147,41 @@ static void few_values_accuse_nobody_unless_accepted(void **state)
     struct series accepted = begin(METRIC_MEMORY_LATENCY, 1);
     accept(&accepted, 100);
     assert_int_equal(accepted.baseline.count, 1);
+    assert_false(run(&accepted, 150, 0.01));
     assert_true(run(&accepted, 150, 0.01));
     assert_int_equal(accepted.baseline.count, 1);
     assert_false(run(&accepted, 101, 0.01)); /* and it goes on learning */
     assert_int_equal(accepted.baseline.count, 2);
 }
 
-static void a_step_is_found_at_once_stays_and_clears(void **state)
+static void a_step_is_found_by_the_second_look_stays_and_clears(void **state)
 {
     (void)state;
     struct series s = begin(METRIC_MEMORY_BANDWIDTH, 1);
     settle(&s, 100e9);
     double median = s.baseline.median;
-    assert_true(run(&s, 85e9, 0.005));
+    assert_false(run(&s, 92e9, 0.005)); /* one look is no finding */
+    assert_false(run(&s, 100e9, 0.005));
+    assert_false(run(&s, 92e9, 0.005));
     for (int i = 0; i < 100; i++)
-        assert_true(run(&s, 85e9, 0.005)); /* never gets used to it */
+        assert_true(run(&s, 92e9, 0.005)); /* never gets used to it */
     assert_true(s.baseline.median == median && s.baseline.count == BASELINE_VALUES);
-    assert_true(run(&s, 93e9, 0.005)); /* better, but not good: no coming and going at the limit */
-    assert_false(run(&s, 98e9, 0.005));
-    assert_false(run(&s, 93e9, 0.005)); /* from good, it takes all of the limit again */
+    assert_true(run(&s, 98.7e9, 0.005)); /* better, but not good: no coming and going */
+    assert_false(run(&s, 99.8e9, 0.005));
+    for (int i = 0; i < 3; i++)
+        assert_false(run(&s, 98.7e9, 0.005)); /* from good, it takes all of the limit again */
+}
+
+/* Where the daemon does not measure again by itself, the first look is the finding. */
+static void one_look_suffices_without_measuring_again(void **state)
+{
+    (void)state;
+    struct series s = begin(METRIC_MEMORY_BANDWIDTH, 1);
+    settle(&s, 100e9);
+    limits.looks = 1;
+    bool is_found_at_once = run(&s, 92e9, 0.005);
+    limits.looks = 2;
+    assert_true(is_found_at_once);
 }
 
 static void latency_is_worse_when_higher_and_better_is_no_finding(void **state)
@@ -167,7 +190,7 @@ static void latency_is_worse_when_higher_and_better_is_no_finding(void **state)
     struct series s = begin(METRIC_MEMORY_LATENCY, 1);
     settle(&s, 100);
     assert_int_equal(compared(&s, 120, 0.01), BASELINE_WORSE);
-    assert_int_equal(compared(&s, 108, 0.01), BASELINE_IN_LINE);
+    assert_int_equal(compared(&s, 101.5, 0.01), BASELINE_IN_LINE);
     assert_int_equal(compared(&s, 80, 0.01), BASELINE_BETTER);
     assert_false(run(&s, 80, 0.01));
     assert_int_equal(s.baseline.count, BASELINE_VALUES);
@@ -179,9 +202,9 @@ static void the_interval_excuses(void **state)
     struct series s = begin(METRIC_MEMORY_BANDWIDTH, 1);
     settle(&s, 100e9);
     assert_int_equal(compared(&s, 85e9, 0.02), BASELINE_WORSE);
-    assert_int_equal(compared(&s, 85e9, 0.10), BASELINE_IN_LINE); /* up to 93.5 */
+    assert_int_equal(compared(&s, 90e9, 0.10), BASELINE_IN_LINE); /* up to 99 */
     assert_int_equal(compared(&s, 120e9, 0.02), BASELINE_BETTER);
-    assert_int_equal(compared(&s, 120e9, 0.15), BASELINE_IN_LINE);
+    assert_int_equal(compared(&s, 110e9, 0.10), BASELINE_IN_LINE); /* from 99 */
 }
 
 static void three_low_runs_in_a_row_are_counted(void **state)
@@ -193,7 +216,7 @@ static void three_low_runs_in_a_row_are_counted(void **state)
     run(&s, 75e9, 0.005);
     assert_int_equal(s.baseline.low_runs, 2);
     run(&s, 85e9, 0.005); /* still a finding, but not that low */
-    assert_true(s.baseline.is_worse);
+    assert_true(s.baseline.worse_runs > 0);
     assert_int_equal(s.baseline.low_runs, 0);
     for (int i = 0; i < 300; i++)
         run(&s, 75e9, 0.005);
@@ -212,7 +235,7 @@ static void slow_degradation_is_not_got_used_to(void **state)
         while (!run(&s, 100e9 * pow(0.99, hours / 168.0) * (1 + 0.01 * normal(&s)), 0.01))
             hours++;
         double lost = 1 - pow(0.99, hours / 168.0);
-        if (lost < 0.06 || lost > 0.12)
+        if (lost < 0.01 || lost > 0.10)
             fail_msg("seed %d: found after %d weeks, when %.1f %% were lost", (int)seed,
                      hours / 168, 100 * lost);
     }
@@ -238,7 +261,7 @@ static int false_alarms(enum metric metric, double sigma, int series, int runs)
     for (int i = 0; i < series; i++) {
         struct series s = begin(metric, (uint64_t)i + 1);
         for (int r = 0; r < runs; r++) {
-            bool was = s.baseline.is_worse;
+            bool was = is_found(&s);
             double wide = uniform(&s) < 0.05 ? 3 : 1;
             alarms += run(&s, 100 * (1 + sigma * wide * normal(&s)), sigma / 2) && !was;
         }
@@ -246,7 +269,7 @@ static int false_alarms(enum metric metric, double sigma, int series, int runs)
     return alarms;
 }
 
-static void noise_with_outliers_raises_no_alarm(void **state)
+static void noise_with_outliers_raises_hardly_an_alarm(void **state)
 {
     (void)state;
     int bandwidth = false_alarms(METRIC_MEMORY_BANDWIDTH, 0.01, 100, 1000),
@@ -257,15 +280,46 @@ static void noise_with_outliers_raises_no_alarm(void **state)
                   bandwidth, latency, pingpong,
                   false_alarms(METRIC_MEMORY_BANDWIDTH, 0.02, 100, 1000),
                   false_alarms(METRIC_MEMORY_BANDWIDTH, 0.05, 100, 1000));
-    assert_int_equal(bandwidth, 0);
-    assert_int_equal(latency, 0);
+    assert_true(bandwidth <= 2);
+    assert_true(latency <= 2);
     assert_int_equal(pingpong, 0);
-    assert_true(false_alarms(METRIC_MEMORY_BANDWIDTH, 0.02, 100, 1000) <= 100); /* 1 in 1000 */
+    assert_true(false_alarms(METRIC_MEMORY_BANDWIDTH, 0.02, 100, 1000) <= 2);
 }
 
 struct tally {
     int alarms, drains;
 };
+
+/* The stated rate, averaged over baselines of noise, against alarms counted. The share that keeps
+ * trifles out is put aside: its alarms would be too rare to count. */
+static void the_false_alarm_rate_is_that_of_a_simulation(void **state)
+{
+    (void)state;
+    double least = limits.drift[LIMIT_BANDWIDTH], mads = limits.mads, stated = 0;
+    int alarms = 0;
+    limits.drift[LIMIT_BANDWIDTH] = 0.001;
+    limits.mads = 3;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct series s = begin(METRIC_MEMORY_BANDWIDTH, seed);
+        for (int r = 0; r < 2000; r++) {
+            bool was = is_found(&s);
+            double wide = uniform(&s) < 0.05 ? 3 : 1;
+            alarms += run(&s, 100 * exp(0.02 * wide * normal(&s)), 0) && !was;
+        }
+        stated += baseline_false_alarm_rate(&s.baseline, METRIC_MEMORY_BANDWIDTH, &limits) / 200;
+    }
+    limits.drift[LIMIT_BANDWIDTH] = least;
+    limits.mads = mads;
+    double counted = alarms / 400000.0;
+    print_message("false alarms: %.2g of a look stated, %.2g counted\n", stated, counted);
+    assert_true(stated > counted / 3 && stated < counted * 3);
+    struct series quiet = begin(METRIC_MEMORY_BANDWIDTH, 1), few = quiet;
+    settle(&quiet, 100e9);
+    assert_true(baseline_false_alarm_rate(&quiet.baseline, METRIC_MEMORY_BANDWIDTH, &limits) <
+                1e-5);
+    run(&few, 100e9, 0);
+    assert_true(isnan(baseline_false_alarm_rate(&few.baseline, METRIC_MEMORY_BANDWIDTH, &limits)));
+}
 
 /* Values that differ by a factor (lognormal), one in 20 three times as far; or that somebody held
  * up: down to a twentieth, which their interval tells. */
@@ -276,7 +330,7 @@ static struct tally noisy(enum metric metric, double sigma, double held_up, doub
         struct series s = begin(metric, seed);
         bool is_higher = metric_info(metric)->higher_is_better;
         for (int r = 0; r < 1000; r++) {
-            bool was = s.baseline.is_worse, was_low = s.baseline.low_runs >= BASELINE_LOW_RUNS;
+            bool was = is_found(&s), was_low = s.baseline.low_runs >= BASELINE_LOW_RUNS;
             double wide = uniform(&s) < 0.05 ? 3 : 1, usual = 100 * exp(sigma * wide * normal(&s));
             if (uniform(&s) < held_up) {
                 double lost = 0.05 + 0.95 * uniform(&s);
@@ -288,7 +342,7 @@ static struct tally noisy(enum metric metric, double sigma, double held_up, doub
             } else {
                 run(&s, usual, half);
             }
-            tally.alarms += s.baseline.is_worse && !was;
+            tally.alarms += is_found(&s) && !was;
             tally.drains += s.baseline.low_runs >= BASELINE_LOW_RUNS && !was_low;
         }
     }
@@ -309,7 +363,7 @@ static void noisy_series_raise_few_alarms_and_drain_nothing(void **state)
                           "one run in five held up %d and %d\n",
                           metric_info(metrics[m])->name, 100 * sigmas[i], alone.alarms,
                           alone.drains, held_up.alarms, held_up.drains);
-            assert_true(alone.alarms <= 400 && held_up.alarms <= 400);
+            assert_true(alone.alarms <= 4 && held_up.alarms <= 4);
             assert_int_equal(alone.drains + held_up.drains, 0);
         }
     struct tally quiet = noisy(METRIC_MEMORY_BANDWIDTH, 0.01, 0.2, 0.01);
@@ -328,7 +382,7 @@ static void vague_values_are_neither_taken_in_nor_counted(void **state)
     settle(&s, 30e9);
     for (int i = 0; i < 10; i++)
         run(&s, 3e9, 0.9); /* at best 5.7: bad, but how bad? */
-    assert_true(s.baseline.is_worse);
+    assert_true(s.baseline.worse_runs > 0);
     assert_int_equal(s.baseline.low_runs, 0);
     struct value v = {
         .metric = METRIC_CPU_QUEUE, .value = 3e9, .low = 0.07e9, .high = 35e9, .n = 9};
@@ -363,6 +417,7 @@ static void a_bad_beginning_does_not_last(void **state)
     for (int i = 0; i < 10; i++)
         run(&s, 100e9, 0.01);
     assert_true(s.baseline.median == 100e9);
+    run(&s, 60e9, 0.01);
     assert_true(run(&s, 60e9, 0.01));
 }
 
@@ -371,9 +426,10 @@ static void a_kind_that_is_not_to_be_compared_is_not(void **state)
     (void)state;
     struct series s = begin(METRIC_MEMORY_BANDWIDTH, 1);
     settle(&s, 100e9);
+    double least = limits.drift[LIMIT_BANDWIDTH];
     limits.drift[LIMIT_BANDWIDTH] = 0;
     assert_int_equal(compared(&s, 10e9, 0.01), BASELINE_NONE);
-    limits.drift[LIMIT_BANDWIDTH] = 0.10;
+    limits.drift[LIMIT_BANDWIDTH] = least;
 }
 
 int main(void)
@@ -382,13 +438,15 @@ int main(void)
         cmocka_unit_test(the_median_and_its_deviation),
         cmocka_unit_test(accepting_keeps_what_is_in_line),
         cmocka_unit_test(few_values_accuse_nobody_unless_accepted),
-        cmocka_unit_test(a_step_is_found_at_once_stays_and_clears),
+        cmocka_unit_test(a_step_is_found_by_the_second_look_stays_and_clears),
+        cmocka_unit_test(one_look_suffices_without_measuring_again),
+        cmocka_unit_test(the_false_alarm_rate_is_that_of_a_simulation),
         cmocka_unit_test(latency_is_worse_when_higher_and_better_is_no_finding),
         cmocka_unit_test(the_interval_excuses),
         cmocka_unit_test(three_low_runs_in_a_row_are_counted),
         cmocka_unit_test(slow_degradation_is_not_got_used_to),
         cmocka_unit_test(also_when_measured_rarely),
-        cmocka_unit_test(noise_with_outliers_raises_no_alarm),
+        cmocka_unit_test(noise_with_outliers_raises_hardly_an_alarm),
         cmocka_unit_test(noisy_series_raise_few_alarms_and_drain_nothing),
         cmocka_unit_test(vague_values_are_neither_taken_in_nor_counted),
         cmocka_unit_test(an_overloaded_node_is_not_drained),

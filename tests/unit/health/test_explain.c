@@ -76,7 +76,7 @@ static void expect(struct fixture *f, double peers, unsigned low_runs)
                                                  .begun_s = 1790000000,
                                                  .count = 16,
                                                  .low_runs = is_low ? low_runs : 0,
-                                                 .is_worse = is_low};
+                                                 .worse_runs = is_low};
     }
 }
 
