@@ -95,6 +95,25 @@ static void put_finding(struct ui *ui, const json_t *finding, const json_t *befo
     ui_done(&line);
 }
 
+/* Prints the values that a second measurement is to confirm. */
+static void put_unconfirmed(struct ui *ui, const json_t *unconfirmed)
+{
+    const json_t *finding;
+    size_t i;
+    json_array_foreach(unconfirmed, i, finding)
+    {
+        struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+        ui_text(&line, ui_member(finding, "place"));
+        ui_put(&line, ": ");
+        ui_text(&line, ui_member(finding, "text"));
+        ui_put(&line, "; measured again soon, no finding yet");
+        ui_put(ui, "  seen once  ");
+        ui_paragraph(ui, 12, line.text == NULL ? "" : line.text);
+        ui->failed = ui->failed || line.failed;
+        ui_done(&line);
+    }
+}
+
 void ui_verdict(struct ui *ui, const json_t *reply)
 {
     const char *verdict = ui_member(reply, "verdict"), *reason = ui_member(reply, "reason");
@@ -117,6 +136,7 @@ void ui_health(struct ui *ui, const json_t *reply)
 {
     char when[UI_NUMBER];
     ui_verdict(ui, reply);
+    put_unconfirmed(ui, json_object_get(reply, "unconfirmed"));
     int64_t at_s = json_integer_value(json_object_get(reply, "last_probe_at_s"));
     ui_style(ui, UI_DIM);
     if (at_s > 0)

@@ -41,6 +41,8 @@ static struct expected expected_of(const json_t *reply)
     };
 }
 
+#define LEAST_RATE 1e-9 /* of false alarms that is shown: the noise is not known better */
+
 static void put_expected(struct ui *ui, const json_t *reply, const struct expected *expected)
 {
     const json_t *baseline = json_object_get(reply, "baseline");
@@ -50,8 +52,13 @@ static void put_expected(struct ui *ui, const json_t *reply, const struct expect
         return;
     }
     long long values = (long long)integer_of(baseline, "values");
+    const json_t *rate = json_object_get(baseline, "false_alarm_rate");
+    char alarms[64] = "";
+    if (json_is_number(rate))
+        snprintf(alarms, sizeof alarms, "; false alarms: %.0e of the measurements",
+                 fmax(json_number_value(rate), LEAST_RATE));
     ui_line(
-        ui, 2, "expected %s: %s of %lld value%s since %s; %s%s%s",
+        ui, 2, "expected %s: %s of %lld value%s since %s; %s%s%s%s",
         ui_value(ui, number, expected->median, expected->unit),
         json_is_true(json_object_get(baseline, "accepted")) ? "accepted, the median" : "the median",
         values, values == 1 ? "" : "s", ui_when(when, expected->begun_s),
@@ -60,7 +67,7 @@ static void put_expected(struct ui *ui, const json_t *reply, const struct expect
                                       : "more than ",
         isnan(expected->worse_beyond) ? ""
                                       : ui_value(ui, limit, expected->worse_beyond, expected->unit),
-        isnan(expected->worse_beyond) ? "" : " is a finding");
+        isnan(expected->worse_beyond) ? "" : " is a finding", alarms);
 }
 
 /* Compares like the daemon: the value, with the favourable end of its interval for worse and the

@@ -50,8 +50,8 @@ static void put_health(const struct export_input *input, struct print *text)
     for (enum severity severity = SEVERITY_INFO; severity <= SEVERITY_CRITICAL; severity++) {
         size_t count = 0;
         for (size_t i = 0; i < assessment->count; i++)
-            count +=
-                assessment->finding[i].severity == severity && !assessment->finding[i].is_unlisted;
+            count += assessment->finding[i].severity == severity &&
+                     assessment_lists(&assessment->finding[i]);
         export_text(text, "berth_findings{severity=\"%s\"} %zu\n", about[severity], count);
     }
 }
@@ -71,9 +71,9 @@ static void put_findings(const struct export_input *input, struct print *text)
     for (size_t i = 0; i < assessment->count; i++) {
         const struct finding *finding = &assessment->finding[i];
         size_t count = 0;
-        bool is_first = !finding->is_unlisted;
+        bool is_first = assessment_lists(finding);
         for (size_t k = 0; k < assessment->count; k++) {
-            bool is_same = !assessment->finding[k].is_unlisted &&
+            bool is_same = assessment_lists(&assessment->finding[k]) &&
                            same_series(finding, &assessment->finding[k]);
             is_first = is_first && !(is_same && k < i);
             count += is_same;

@@ -152,9 +152,9 @@ static void conclude(const struct findings *findings, struct assessment *assessm
     size_t unconfirmed = 0;
     for (size_t i = 0; i < findings->count; i++) {
         const struct finding *finding = &findings->finding[i];
-        bool is_shown = finding->severity != SEVERITY_INFO && !finding->is_unlisted;
-        bad += is_shown && !finding->is_unconfirmed;
-        unconfirmed += is_shown && finding->is_unconfirmed;
+        bool is_worse = finding->severity != SEVERITY_INFO;
+        bad += is_worse && assessment_lists(finding);
+        unconfirmed += is_worse && finding->is_unconfirmed && !finding->is_unlisted;
         assessment->drain = assessment->drain || (finding->drain && !finding->is_unconfirmed);
     }
     if (bad > 0) {

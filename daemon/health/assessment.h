@@ -68,6 +68,12 @@ struct finding {
     int64_t since_s; /* time when it appeared; 0 unknown */
 };
 
+/* True for a finding of the list: confirmed, and not represented by another. */
+static inline bool assessment_lists(const struct finding *finding)
+{
+    return !finding->is_unlisted && !finding->is_unconfirmed;
+}
+
 struct assessment {
     /* from the worst finding; unknown when nothing was measured and nothing is wrong */
     enum verdict verdict;

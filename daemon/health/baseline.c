@@ -8,12 +8,12 @@
 #define SIGMA_PER_MAD 1.4826
 
 /* noise of a false alarm's probability: baseline.h has the sources */
-#define OUTLIERS       0.05
-#define OUTLIER_WIDTH  3
-#define MAD_EFFICIENCY 0.37
+#define OUTLIERS          0.05
+#define OUTLIER_WIDTH     3
+#define MAD_EFFICIENCY    0.37
 #define MEDIAN_EFFICIENCY 0.64
-#define STEPS          15   /* of an integral, to each side */
-#define RESOLUTION     1e-4 /* least spread: equal values show none */
+#define STEPS             15   /* of an integral, to each side */
+#define RESOLUTION        1e-4 /* least spread: equal values show none */
 
 static int compare_doubles(const void *a, const void *b)
 {

@@ -68,6 +68,19 @@ struct candidate {
     int64_t used_s, due_s;
 };
 
+/* Returns the time when the value is to be measured again because its finding is unconfirmed; 0
+ * none. */
+static int64_t second_look_s(const struct choice *choice, const struct value *value)
+{
+    const struct snapshot *snapshot = choice->snapshot;
+    for (size_t i = 0; i < snapshot->second_look_count; i++) {
+        const struct second_look *look = &snapshot->second_look[i];
+        if (look->metric == value->metric && look->from == value->from && look->to == value->to)
+            return look->due_s;
+    }
+    return 0;
+}
+
 /* Returns the candidate of a value that background measuring renews; false for another value. */
 static bool candidate_of(const struct choice *choice, const struct value *value,
                          struct candidate *ret)
@@ -89,8 +102,12 @@ static bool candidate_of(const struct choice *choice, const struct value *value,
     if (one.program == NULL)
         return false;
     size_t index = index_of(freshness, one.metric, one.place);
+    int64_t last_s = later(value->measured_at_s, freshness->tried_s[index]),
+            look_s = second_look_s(choice, value);
+    if (look_s > last_s && (wanted_s == 0 || look_s < wanted_s))
+        wanted_s = look_s;
     one.is_wanted = wanted_s > 0 && wanted_s <= choice->now_s;
-    one.due_s = later(value->measured_at_s, freshness->tried_s[index]) + choice->freshness_s;
+    one.due_s = last_s + choice->freshness_s;
     if (wanted_s > 0 && wanted_s < one.due_s)
         one.due_s = wanted_s;
     one.used_s = freshness->used_s[one.place];

@@ -5,7 +5,8 @@
  * Measured values get old with freshness_s. An attempt counts as a measurement, so that a cell that
  * cannot be measured is not tried again and again. A value that changed makes its metric due once
  * at a neighbour, to tell noise from change: its other end, or another GPU with the same other end.
- * Metrics that were never measured are not begun.
+ * An unconfirmed finding makes its cell due some minutes later (snapshot->second_look). Metrics
+ * that were never measured are not begun.
  */
 #pragma once
 #include <stdbool.h>
@@ -28,7 +29,7 @@ struct freshness_unit {
     place_id place;    /* PLACE_NONE: nothing is ever due */
     enum metric first; /* the one that is due, and all, which others join */
     bool metric[METRIC_COUNT];
-    bool is_wanted; /* a value changed */
+    bool is_wanted; /* a value changed, or a finding is unconfirmed */
     int64_t due_s;
 };
 

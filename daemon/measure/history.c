@@ -31,13 +31,17 @@ static enum berth_code load_baselines(struct store *store, struct snapshot *snap
     return BERTH_OK;
 }
 
-/* Lists the cells of unconfirmed findings: as many as there is memory for. */
+#define SECOND_LOOKS_MAX 256 /* the worst; the others are measured again when they are old */
+
+/* Lists the cells of unconfirmed findings. */
 static void list_second_looks(struct snapshot *snapshot, const struct assessment *assessment)
 {
     free(snapshot->second_look);
     snapshot->second_look = calloc(assessment->count + 1, sizeof *snapshot->second_look);
     snapshot->second_look_count = 0;
-    for (size_t i = 0; snapshot->second_look != NULL && i < assessment->count; i++) {
+    for (size_t i = 0; snapshot->second_look != NULL && i < assessment->count &&
+                       snapshot->second_look_count < SECOND_LOOKS_MAX;
+         i++) {
         const struct finding *finding = &assessment->finding[i];
         if (!finding->is_unconfirmed)
             continue;

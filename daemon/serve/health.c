@@ -95,12 +95,14 @@ static json_t *finding_json(const struct graph *graph, const struct assessment *
     return json;
 }
 
-json_t *health_findings_json(const struct graph *graph, const struct assessment *assessment)
+json_t *health_findings_json(const struct graph *graph, const struct assessment *assessment,
+                             bool are_unconfirmed)
 {
     json_t *findings = json_array();
     bool ok = findings != NULL;
     for (size_t i = 0; ok && i < assessment->count; i++)
         ok = assessment->finding[i].is_unlisted ||
+             assessment->finding[i].is_unconfirmed != are_unconfirmed ||
              answer_append(findings, finding_json(graph, assessment, &assessment->finding[i]));
     if (!ok) {
         json_decref(findings);
@@ -112,15 +114,17 @@ json_t *health_findings_json(const struct graph *graph, const struct assessment 
 static json_t *assessment_json(const struct snapshot *snap, const struct assessment *assessment)
 {
     json_t *json = json_object();
-    bool ok = answer_set(json, "findings", health_findings_json(snap->graph, assessment)) &&
-              answer_set(json, "verdict",
-                         json_string_nocheck(assessment_verdict_name(assessment->verdict))) &&
-              answer_set(json, "drain", json_boolean(assessment->drain)) &&
-              answer_set(json, "reason", jsonify_text(assessment->reason)) &&
-              answer_set(json, "last_probe_at_s",
-                         jsonify_count(snap->last_probe_at_s > 0 ? snap->last_probe_at_s : -1)) &&
-              answer_set(json, "snapshot", json_string_nocheck(snap->id)) &&
-              answer_set(json, "origin", json_string_nocheck(origin_name(snapshot_origin(snap))));
+    bool ok =
+        answer_set(json, "findings", health_findings_json(snap->graph, assessment, false)) &&
+        answer_set(json, "unconfirmed", health_findings_json(snap->graph, assessment, true)) &&
+        answer_set(json, "verdict",
+                   json_string_nocheck(assessment_verdict_name(assessment->verdict))) &&
+        answer_set(json, "drain", json_boolean(assessment->drain)) &&
+        answer_set(json, "reason", jsonify_text(assessment->reason)) &&
+        answer_set(json, "last_probe_at_s",
+                   jsonify_count(snap->last_probe_at_s > 0 ? snap->last_probe_at_s : -1)) &&
+        answer_set(json, "snapshot", json_string_nocheck(snap->id)) &&
+        answer_set(json, "origin", json_string_nocheck(origin_name(snapshot_origin(snap))));
     if (!ok) {
         json_decref(json);
         return NULL;

@@ -6,4 +6,5 @@
 #include "node/graph.h"
 
 /* Returns the array; NULL when out of memory. */
-json_t *health_findings_json(const struct graph *graph, const struct assessment *assessment);
+json_t *health_findings_json(const struct graph *graph, const struct assessment *assessment,
+                             bool are_unconfirmed);

@@ -88,10 +88,10 @@ def a_step_is_found_at_once_lasts_over_restarts_and_clears():
         with Daemon("--no-probe", directory=daemon.directory, config=machine.config) as restarted:
             after = findings(restarted)["slower-than-baseline"]
             assert (after["since_s"], after["value"]) == (found["since_s"], 84e9), after
-            machine.says(92e9)
+            machine.says(98.5e9)
             probe(restarted)
             assert "slower-than-baseline" in findings(restarted), "half of the limit is where it clears"
-            machine.says(99e9)
+            machine.says(99.6e9)
             probe(restarted)
             assert "slower-than-baseline" not in findings(restarted)
             assert check(restarted)["verdict"] == "healthy", check(restarted)
@@ -130,6 +130,8 @@ def an_overloaded_node_is_told_and_not_drained():
 def limits_are_read_again():
     with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
         probe(daemon, 6)
+        daemon.config.write_text(machine.config + "drift_bandwidth_percent = 10\n")
+        daemon.process.send_signal(signal.SIGHUP)
         machine.says(92e9)
         probe(daemon)
         assert check(daemon)["verdict"] == "healthy"
@@ -184,15 +186,10 @@ def each_axis_of_a_pair_has_its_own_times():
         machine.says(60e9, write=30e9)
         time.sleep(1.1)
         probe(daemon)
-        standing = [finding for finding in check(daemon)["findings"] if finding["code"] == "slower-than-baseline"]
-        assert len(standing) == 2 and {finding["since_s"] for finding in standing} > {read["since_s"]}, standing
-        # What went wrong together is one line.
-        machine.says(100e9, write=50e9)
-        probe(daemon)
-        machine.says(60e9, write=30e9)
-        probe(daemon)
+        # Values of one place within a day are one line, since the first of them.
         [both] = [finding for finding in check(daemon)["findings"] if finding["code"] == "slower-than-baseline"]
-        assert both["text"].endswith("; with it 1 more value of numa0"), both
+        assert both["text"].endswith("; with it 1 more value of numa0") and both["since_s"] == read["since_s"], both
+        assert len({finding["since_s"] for finding in past(daemon) if finding["cleared_s"] is None}) == 2, past(daemon)
 
 
 def what_is_accepted_is_expected():
@@ -203,8 +200,9 @@ def what_is_accepted_is_expected():
         baseline = daemon.call("io.berth.Health.GetBaseline", where)
         assert (baseline["unit"], baseline["better"]) == ("bytes_per_s", "higher")
         baseline = baseline["baseline"]
-        assert (baseline["expected"], baseline["values"], baseline["accepted"], baseline["worse"]) == (100e9, 6, False, False), baseline
-        assert (round(baseline["worse_beyond"] / 1e9), round(baseline["better_beyond"] / 1e9)) == (90, 110), baseline
+        assert (baseline["expected"], baseline["values"], baseline["accepted"], baseline["worse_runs"]) == (100e9, 6, False, 0), baseline
+        assert (round(baseline["worse_beyond"] / 1e9), round(baseline["better_beyond"] / 1e9)) == (98, 102), baseline
+        assert 0 < baseline["false_alarm_rate"] < 1e-6, baseline
         machine.says(75e9)
         probe(daemon, 3)
         assert check(daemon)["drain"]
@@ -322,7 +320,7 @@ def the_command_tells_what_changed_and_since_when():
         history = berth(daemon, "history", "memory_bandwidth", *PLACE)
         lines = history.stdout.splitlines()
         assert history.returncode == 0 and lines[0] == "memory_bandwidth from llc0 to numa0: 80 GB/s, 80 % of what is expected: worse", history
-        assert lines[1].startswith("expected 100 GB/s: the median of 6 values since 20") and "less than 90 GB/s is a finding" in " ".join(" ".join(lines[1:3]).split()), lines
+        assert lines[1].startswith("expected 100 GB/s: the median of 6 values since 20") and "less than 98 GB/s is a finding" in " ".join(" ".join(lines[1:4]).split()), lines
         status, narrow = shown("--socket", daemon.socket, "history", "memory_bandwidth", *PLACE)
         assert status == 0 and narrow[-1].endswith("worse") and "#" in narrow[-1].replace("\u2588", "#") and max(map(len, narrow)) <= WIDTH, narrow
         assert lines[-2].strip() == "kernel was 6.1.0, is 6.1.2" and "80 GB/s" in lines[-1] and lines[-1].endswith("worse"), lines

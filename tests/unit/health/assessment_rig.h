@@ -17,7 +17,7 @@ struct fixture {
     struct assessment assessment;
 };
 
-static struct health_limits limits; /* the defaults, set by begin_judging */
+static struct health_limits limits; /* the defaults with one look, set by begin_judging */
 
 static inline struct fixture begin(struct graph *graph)
 {
@@ -78,6 +78,7 @@ static inline int begin_judging(void **state)
     if (config_init(&config, &err) != BERTH_OK)
         return -1;
     limits = health_limits_from(&config);
+    limits.looks = 1;
     config_done(&config);
     return 0;
 }

@@ -40,7 +40,7 @@ static void what_is_worse_than_its_baseline_is_found(void **state)
 {
     (void)state;
     struct fixture f = begin(nodes_cpu(&four_numas));
-    const double rates[] = {100, 85, 95, 125};
+    const double rates[] = {100, 85, 99, 125};
     for (int n = 0; n < 4; n++)
         rate(&f, n, n, rates[n], 0.5);
     with_baselines(&f);
@@ -101,8 +101,8 @@ static void a_finding_stands_since_it_appeared(void **state)
     end(&f);
 }
 
-/* Axes of one pair are findings of their own; together they are shown only while they stand since
- * the same moment. */
+/* Axes of one pair are findings of their own. Those that appeared within a day are shown together,
+ * since the first of them. */
 static void axes_of_a_pair_are_told_apart(void **state)
 {
     (void)state;
@@ -125,18 +125,92 @@ static void axes_of_a_pair_are_told_apart(void **state)
     f.snap->opened[1] = (struct opened){.code = "slower-than-baseline",
                                         .place = "numa0",
                                         .subject = "memory_bandwidth numa0 numa0",
-                                        .since_s = 1790007200};
+                                        .since_s = 1790086400};
     f.snap->opened_count = 2;
     assess(&f, NULL);
+    assert_int_equal(listed(&f), 2);
+    const struct finding *plain = &f.assessment.finding[0], *copy = &f.assessment.finding[1];
+    assert_string_equal(plain->subject, "memory_bandwidth numa0 numa0");
+    assert_true(plain->since_s == 1790000000 && plain->represents == 1);
+    assert_true(strstr(copy->subject, "copy") != NULL && copy->since_s == 0);
+    f.snap->opened[1].since_s = 1790086401;
+    assess(&f, NULL);
     assert_int_equal(listed(&f), 3);
-    for (size_t i = 0; i < 3; i++) {
-        const struct finding *finding = &f.assessment.finding[i];
-        assert_int_equal(finding->since_s, strstr(finding->subject, "write") != NULL  ? 1790000000
-                                           : strstr(finding->subject, "copy") != NULL ? 0
-                                                                                      : 1790007200);
-        assert_int_equal(finding->represents, 0);
-    }
     end(&f);
+}
+
+/* A fixture whose numa1 has lost 8 %, measured at that time. */
+static struct fixture lossy(int64_t measured_at_s)
+{
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    for (int n = 0; n < 4; n++)
+        rate(&f, n, n, n == 1 ? 92 : 100, 0.5);
+    for (size_t i = 0; i < f.values->count; i++)
+        f.values->item[i].measured_at_s = measured_at_s;
+    with_baselines(&f);
+    return f;
+}
+
+static void open_unconfirmed(struct fixture *f, int64_t since_s)
+{
+    f->snap->opened = calloc(1, sizeof *f->snap->opened);
+    f->snap->opened[0] = (struct opened){.code = "slower-than-baseline",
+                                         .place = "numa1",
+                                         .subject = "memory_bandwidth numa1 numa1",
+                                         .since_s = since_s,
+                                         .is_unconfirmed = true};
+    f->snap->opened_count = 1;
+}
+
+static void the_second_look_confirms_some_minutes_later(void **state)
+{
+    (void)state;
+    const int64_t first_s = 1790000000;
+    limits.looks = 2;
+    struct fixture f = lossy(first_s);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_HEALTHY);
+    assert_non_null(strstr(f.assessment.reason, "a second measurement is due at 1 place"));
+    assert_true(found(&f, "slower-than-baseline")->is_unconfirmed);
+    open_unconfirmed(&f, first_s);
+    assess(&f, NULL); /* the same value again */
+    assert_true(found(&f, "slower-than-baseline")->is_unconfirmed);
+    end(&f);
+    for (int late = 0; late < 2; late++) {
+        f = lossy(first_s + ASSESSMENT_SECOND_LOOK_S - 1 + late);
+        open_unconfirmed(&f, first_s);
+        assess(&f, NULL);
+        assert_int_equal(found(&f, "slower-than-baseline")->is_unconfirmed, late == 0);
+        assert_int_equal(f.assessment.verdict, late == 0 ? VERDICT_HEALTHY : VERDICT_DEGRADED);
+        assert_int_equal(found(&f, "slower-than-baseline")->since_s, first_s);
+        end(&f);
+    }
+    limits.looks = 1;
+}
+
+/* The verdict and the reason to drain are those of confirmed findings. */
+static void an_unconfirmed_finding_drains_nothing_and_stands_last(void **state)
+{
+    (void)state;
+    limits.looks = 2;
+    struct fixture f = begin(nodes_cpu(&four_numas));
+    for (int n = 0; n < 4; n++)
+        rate(&f, n, n, n == 1 ? 50 : n == 2 ? 92 : 100, 0.5);
+    with_baselines(&f);
+    f.snap->baseline[1].low_runs = 3;
+    f.snap->opened = calloc(1, sizeof *f.snap->opened);
+    f.snap->opened[0] = (struct opened){.code = "slower-than-baseline",
+                                        .place = "numa2",
+                                        .subject = "memory_bandwidth numa2 numa2",
+                                        .since_s = 1790000000};
+    f.snap->opened_count = 1;
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_DEGRADED);
+    assert_false(f.assessment.drain);
+    assert_string_equal(f.assessment.finding[0].place, "numa2");
+    assert_true(f.assessment.finding[f.assessment.count - 1].is_unconfirmed);
+    end(&f);
+    limits.looks = 1;
 }
 
 static void improvements_degrade_nothing(void **state)
@@ -167,6 +241,8 @@ int main(void)
         cmocka_unit_test(three_low_runs_drain),
         cmocka_unit_test(a_finding_stands_since_it_appeared),
         cmocka_unit_test(axes_of_a_pair_are_told_apart),
+        cmocka_unit_test(the_second_look_confirms_some_minutes_later),
+        cmocka_unit_test(an_unconfirmed_finding_drains_nothing_and_stands_last),
         cmocka_unit_test(improvements_degrade_nothing),
     };
     return cmocka_run_group_tests(tests, begin_judging, NULL);

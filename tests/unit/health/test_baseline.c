@@ -290,6 +290,32 @@ struct tally {
     int alarms, drains;
 };
 
+/* Returns the share of baselines by which two looks find a loss of 8 %. */
+static double found_in_two_looks(double sigma)
+{
+    int found = 0;
+    for (uint64_t seed = 1; seed <= 2000; seed++) {
+        struct series s = begin(METRIC_MEMORY_BANDWIDTH, seed);
+        for (int i = 0; i < BASELINE_VALUES; i++)
+            run(&s, 100 * (1 + sigma * normal(&s)), 0);
+        run(&s, 92 * (1 + sigma * normal(&s)), 0);
+        found += run(&s, 92 * (1 + sigma * normal(&s)), 0);
+    }
+    return found / 2000.0;
+}
+
+static void two_looks_find_a_loss_of_8_percent_up_to_a_noise_of_half_a_percent(void **state)
+{
+    (void)state;
+    static const double sigmas[] = {0.001, 0.003, 0.005, 0.01, 0.02};
+    for (size_t i = 0; i < sizeof sigmas / sizeof *sigmas; i++) {
+        double share = found_in_two_looks(sigmas[i]);
+        print_message("8 %% lost, noise %.1f %%: two looks find %.1f %%\n", 100 * sigmas[i],
+                      100 * share);
+        assert_true(i > 2 || share > 0.99);
+    }
+}
+
 /* The stated rate, averaged over baselines of noise, against alarms counted. The share that keeps
  * trifles out is put aside: its alarms would be too rare to count. */
 static void the_false_alarm_rate_is_that_of_a_simulation(void **state)
@@ -440,6 +466,7 @@ int main(void)
         cmocka_unit_test(few_values_accuse_nobody_unless_accepted),
         cmocka_unit_test(a_step_is_found_by_the_second_look_stays_and_clears),
         cmocka_unit_test(one_look_suffices_without_measuring_again),
+        cmocka_unit_test(two_looks_find_a_loss_of_8_percent_up_to_a_noise_of_half_a_percent),
         cmocka_unit_test(the_false_alarm_rate_is_that_of_a_simulation),
         cmocka_unit_test(latency_is_worse_when_higher_and_better_is_no_finding),
         cmocka_unit_test(the_interval_excuses),

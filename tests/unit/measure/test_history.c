@@ -113,6 +113,39 @@ static void noise_of_a_value_is_no_change(void **state)
     store_close(store);
 }
 
+/* An unconfirmed finding stays through a restart, is no part of the list, and is dropped when the
+ * second look does not see it. */
+static void an_unconfirmed_finding_is_kept_but_not_listed(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    env.limits.looks = 2;
+    for (int i = 0; i < 6; i++)
+        snapshot_unref(after_run(world, store, 100, 1790000000 + i));
+    snapshot_unref(after_run(world, store, 200, 1790000100));
+    store_close(store);
+    store = opened(world, STORE_OK); /* another daemon */
+    struct snapshot *again = snapshot_of(world->graph, store);
+    history_load(store, again, &env);
+    assert_true(again->opened_count == CORES - 1 && again->opened[0].is_unconfirmed);
+    assert_int_equal(again->second_look_count, CORES - 1);
+    assert_int_equal(again->second_look[0].due_s,
+                     again->opened[0].since_s + ASSESSMENT_SECOND_LOOK_S);
+    snapshot_unref(again);
+    struct finding_kept *kept = NULL;
+    size_t count = 0;
+    struct berth_err err = {0};
+    assert_int_equal(store_finding_list(store, 0, 10, &kept, &count, &err), BERTH_OK);
+    assert_int_equal(count, 0);
+    free(kept);
+    struct snapshot *good = after_run(world, store, 100, 1790000300);
+    assert_true(good->opened_count == 0 && good->second_look_count == 0);
+    snapshot_unref(good);
+    store_close(store);
+    assert_int_equal(query(world, "SELECT count(*) FROM finding"), 0);
+    env.limits.looks = 1;
+}
+
 static struct assessment assessment_of(struct finding *finding, size_t count, bool is_cut)
 {
     for (size_t i = 0; i < count; i++) {
@@ -467,6 +500,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_run_is_taken_in_and_remembered),
         TEST(noise_of_a_value_is_no_change),
+        TEST(an_unconfirmed_finding_is_kept_but_not_listed),
         TEST(a_cut_list_clears_nothing),
         TEST(what_another_finding_explains_has_cleared),
         TEST(old_findings_are_forgotten),
@@ -481,6 +515,7 @@ int main(void)
     if (config_init(&config, &err) != BERTH_OK)
         return 1;
     env.limits = health_limits_from(&config);
+    env.limits.looks = 1;
     env.now_s = 1790000000;
     config_done(&config);
     return cmocka_run_group_tests(tests, NULL, NULL);
