@@ -423,6 +423,8 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
     if (program->is_gpu) {
         add_argument(probe, &n, "--skip", probe->hung);
         add_argument(probe, &n, "--shapes", probe->shapes);
+        if (probe->tunes_anew)
+            probe->args[n++] = "--tune";
     }
     probe->args[n] = NULL;
     begin_spec(probe, 2 * (budget_ns / 1000000u) + 5000 + program->start_ms, probe_line,
@@ -523,11 +525,12 @@ static enum berth_code start_program(struct sched_probe *probe, const struct gra
     return code;
 }
 
-/* Keeps the shapes that still hold; without one the probe tunes anew. */
-static void keep_shapes(struct sched_probe *probe, const struct graph *graph, const char *shapes)
+static bool keep_shapes(struct sched_probe *probe, const struct graph *graph, const char *shapes)
 {
     free(probe->shapes);
-    probe->shapes = tuning_fresh(shapes, graph, clock_now_s(probe->env.clock));
+    probe->shapes = shapes != NULL ? strdup(shapes) : NULL;
+    probe->tunes_anew = tuning_is_due(shapes, graph, clock_now_s(probe->env.clock));
+    return shapes == NULL || probe->shapes != NULL;
 }
 
 /* Advances to the first requested program, starting with the current one. Returns false when none
@@ -548,8 +551,9 @@ bool sched_probe_step(struct sched_probe *probe, const struct graph *graph, cons
         size_t at = probe->next;
         if (probe->attempts == 0)
             probe->begun++;
-        keep_shapes(probe, graph, shapes);
-        if (start_program(probe, graph, &err) == BERTH_OK)
+        if (!keep_shapes(probe, graph, shapes))
+            err_set(&err, BERTH_NO_MEMORY, "out of memory");
+        if (err.code == BERTH_OK && start_program(probe, graph, &err) == BERTH_OK)
             return true;
         log_line(LOG_LEVEL_WARNING, "%s: %s", program_at(at)->file, err.detail);
         reset_attempts(probe);

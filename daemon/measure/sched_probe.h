@@ -96,14 +96,15 @@ struct sched_probe {
     char *hung;                                 /* cells that it leaves out; NULL none */
     struct note kept[2 * SCHED_PROBE_ATTEMPTS]; /* notes of its earlier attempts */
     size_t kept_count;
-    char *shapes; /* launch shapes of kernels from an earlier run; NULL none */
-    int stuck;    /* a process that cannot be killed; 0 none */
+    char *shapes;    /* launch shapes of kernels from an earlier run; NULL none */
+    bool tunes_anew; /* some of them no longer hold */
+    int stuck;       /* a process that cannot be killed; 0 none */
     struct runner *runner;
     struct runner_spec spec;
     char program[4096];
     char budget_text[24];
     char *metrics, *places, *without, *sets; /* arguments of the running program */
-    const char *args[24];
+    const char *args[28];
     uint64_t started_ns;
     const struct graph *graph; /* a reference, while runner runs */
     struct run_parser parser;
@@ -119,7 +120,7 @@ void sched_probe_done(struct sched_probe *probe); /* nothing may run */
 enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_request *take_request,
                                   const struct graph *graph, struct berth_err *err);
 
-/* Starts the next program, for graph's places; copies the shapes that still hold. Returns false
+/* Starts the next program, for graph's places; copies shapes (NULL none). Returns false
  * when none is left or the request was cancelled, which ends it. No program may be running. */
 bool sched_probe_step(struct sched_probe *probe, const struct graph *graph, const char *shapes);
 

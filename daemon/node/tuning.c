@@ -213,19 +213,18 @@ bool tuning_is_stale(const struct tuning *tuning, const struct graph *graph, pla
     return true;
 }
 
-char *tuning_fresh(const char *shapes, const struct graph *graph, int64_t now_s)
+bool tuning_is_due(const char *shapes, const struct graph *graph, int64_t now_s)
 {
     struct section section;
-    char *text = usable(shapes) != NULL ? calloc(1, strlen(shapes) + 1) : NULL;
-    for (const char *at = usable(shapes); at != NULL && text != NULL; at = next_section(&section)) {
+    for (const char *at = usable(shapes); at != NULL; at = next_section(&section)) {
         struct tuning tuning = {.power_cap_w = -1, .clock_max_mhz = -1};
         char why[TUNING_WHY_SIZE];
         if (!read_section(at, &section))
             continue;
         read_head(&section, &tuning);
         place_id gpu = first_of(graph, section.text, section.model_length);
-        if (gpu == PLACE_NONE || !tuning_is_stale(&tuning, graph, gpu, now_s, why))
-            append(text, &section);
+        if (gpu != PLACE_NONE && tuning_is_stale(&tuning, graph, gpu, now_s, why))
+            return true;
     }
-    return unless_empty(text);
+    return false;
 }

@@ -44,6 +44,5 @@ char *tuning_merge(const char *before, const char *after);
 bool tuning_is_stale(const struct tuning *tuning, const struct graph *graph, place_id gpu,
                      int64_t now_s, char why[TUNING_WHY_SIZE]);
 
-/* Returns the sections that still hold, in new text that the caller frees. NULL when there is none,
- * or out of memory. */
-char *tuning_fresh(const char *shapes, const struct graph *graph, int64_t now_s);
+/* True when a section no longer holds. */
+bool tuning_is_due(const char *shapes, const struct graph *graph, int64_t now_s);

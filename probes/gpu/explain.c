@@ -156,7 +156,7 @@ enum gpu_explain_end gpu_explain(struct gpu_node *node, const char *from, const 
     (void)node->api->version(node->api, &driver); /* stays 0 */
     gpu_tune_default(node);
     if (shapes != NULL)
-        gpu_tune_parse(node, driver, shapes);
+        gpu_tune_parse(node, driver, shapes, false);
     bool ok = gpu_trial_new(node, &explain.trial, &err) &&
               gpu_buffers_new(node, HOST_BYTES, DEVICE_BYTES, &explain.buffers, &err.why);
     if (!ok) {

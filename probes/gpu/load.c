@@ -264,7 +264,7 @@ enum gpu_probe_status gpu_load_run(struct gpu_node *node, const struct gpu_probe
     (void)node->api->version(node->api, &driver); /* stays 0 */
     gpu_tune_default(node);
     if (options->shapes != NULL)
-        gpu_tune_parse(node, driver, options->shapes);
+        gpu_tune_parse(node, driver, options->shapes, false);
     const char *backend = node->api->is_standin ? "standin" : node->api->name;
     if (!probe_load_begin("gpu", backend, report->out))
         status = GPU_PROBE_GONE;

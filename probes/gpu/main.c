@@ -48,6 +48,7 @@ enum option_key {
     OPT_SEED,
     OPT_BACKEND,
     OPT_SHAPES,
+    OPT_TUNE,
     OPT_SKIP,
     OPT_WITHOUT,
     OPT_SETS,
@@ -76,6 +77,7 @@ static const struct probe_option list[] = {
      OPT_BACKEND},
     {"shapes", "TEXT", "how kernels are launched, as the conditions of an earlier run say it",
      OPT_SHAPES},
+    {"tune", NULL, "find the launch shapes anew, even if those of --shapes hold", OPT_TUNE},
     {"skip", "CELL,...", "do not measure these, \"METRIC FROM TO\" each, which hung before",
      OPT_SKIP},
     {"without", "GPU,...", "do not touch these GPUs: PCI addresses, UUIDs", OPT_WITHOUT},
@@ -179,6 +181,9 @@ static int take_option(int key, char *text, void *arg)
         return status;
     case OPT_SHAPES:
         options->run.shapes = text;
+        return -1;
+    case OPT_TUNE:
+        options->run.tunes_anew = true;
         return -1;
     case OPT_SKIP:
         return probe_options_names(text, SKIPPED_MAX, options->skipped, &selection->skipped_count)

@@ -354,7 +354,7 @@ static enum gpu_probe_status run_cells(struct gpu_run *run, const struct gpu_pro
     enum gpu_probe_status status = GPU_PROBE_FAILED;
     gpu_conditions_limits(options->conditions, run->node);
     if (options->shapes != NULL)
-        gpu_tune_parse(run->node, driver, options->shapes);
+        gpu_tune_parse(run->node, driver, options->shapes, options->tunes_anew);
     bool listed = list_cells(run, &cells);
     gpu_times_add(times, GPU_TIME_LIST, probe_clock_ns());
     bool printed = print_run(run, options, driver);

@@ -16,6 +16,7 @@ struct gpu_probe_options {
     struct gpu_conditions *conditions;
     /* launch shapes known from an earlier run (gpu/timing/launch_shapes.h); NULL */
     const char *shapes;
+    bool tunes_anew; /* even shapes that hold */
 };
 
 /* Status of the run's end, as in the end record. */

@@ -292,7 +292,7 @@ int main(int argc, char **argv)
         const char *shapes =
             json_string_value(json_object_get(json_object_get(record, "conditions"), "shapes"));
         if (shapes != NULL)
-            gpu_tune_parse(&bench->node, driver, shapes);
+            gpu_tune_parse(&bench->node, driver, shapes, false);
         if (json_is_array(json_object_get(record, "samples")))
             json_array_append(records, record);
         json_decref(record);

@@ -198,7 +198,7 @@ def another_driver_makes_it_stale_until_the_next_probe():
         found = one(daemon, place=gpu, operation="read")
         assert found["stale"] is None and found["block"]["value"] == 256 and found["conditions"]["driver"] == "580.1", found
         probe_once(daemon)
-        assert "--shapes NVIDIA H200/13000@" in started(probes)[-1], started(probes)
+        assert "--shapes NVIDIA H200/13000@" in started(probes)[-1] and "--tune" not in started(probes)[-1], started(probes)
         for driver, watts, at_s, reason in (("590.2", 700, now, "driver 590.2 has replaced 580.1 since it was tuned"),
                                             ("590.2", 600, now + 1, f"{gpu} may draw 600 W now, 700 W when it was tuned")):
             assert daemon.stop()[0] == 0
@@ -209,7 +209,7 @@ def another_driver_makes_it_stale_until_the_next_probe():
             assert one(daemon, place=gpu, operation="read")["block"]["bytes_per_s"] == 4e12
             assert f"stale: {reason}; the next probe tunes anew" in " ".join(berth("--socket", daemon.socket, "tuning", gpu).split())
             probe_once(daemon)
-            assert "--shapes" not in started(probes)[-1], started(probes)
+            assert started(probes)[-1].endswith(" --tune"), started(probes)
             found = one(daemon, place=gpu, operation="read")
             assert found["stale"] is None and found["block"]["value"] == 512 and found["conditions"]["power_cap_w"] == str(watts), found
 
@@ -224,7 +224,7 @@ def an_old_result_is_tuned_anew():
             for _ in range(2):
                 probe_once(daemon)
             assert one(daemon, place=gpu_of(daemon))["stale"] == reason
-            assert ("--shapes" in started(probes)[-1]) == (reason is None), (reason, started(probes))
+            assert ("--tune" not in started(probes)[-1]) == (reason is None), (reason, started(probes))
 
 
 def wrong_questions_are_refused():

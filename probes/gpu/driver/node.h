@@ -74,10 +74,10 @@ struct gpu_device {
     struct gpu_shape read, write, copy; /* for its own memory; see gpu/timing/launch_shapes.h */
     /* the same in a peer's memory, with copying from there into its own, and in the host's */
     struct gpu_shape peer[4], host[3];
-    /* tuned targets: bits of enum gpu_tune_target; the same with the rates of all uses, and the
-     * seconds since the epoch at tuning, 0 unknown, and the device and memory that were timed,
-     * "0000:c1:00.0>numa0" */
-    unsigned tuned;
+    /* targets with tuned shapes, and those of them that hold: bits of enum gpu_tune_target; the
+     * rates of all uses, the seconds since the epoch at tuning, 0 unknown, and the device and
+     * memory that were timed, "0000:c1:00.0>numa0" */
+    unsigned known, tuned;
     struct gpu_tuned rate[GPU_TUNE_TARGETS][GPU_TUNE_WAYS];
     int64_t tuned_at_s[GPU_TUNE_TARGETS];
     char tuned_ends[GPU_TUNE_TARGETS][GPU_TUNE_ENDS_SIZE];

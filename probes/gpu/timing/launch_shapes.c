@@ -40,7 +40,7 @@ void gpu_tune_default(struct gpu_node *node)
         memset(device->rate, 0, sizeof device->rate);
         memset(device->tuned_at_s, 0, sizeof device->tuned_at_s);
         memset(device->tuned_ends, 0, sizeof device->tuned_ends);
-        device->tuned = 0;
+        device->tuned = device->known = 0;
     }
 }
 
@@ -136,77 +136,82 @@ void gpu_tune_ends(const struct gpu_node *node, int device, int memory,
                  node->numa[GPU_PLACE_NUMA(0) - memory]);
 }
 
-/* Reads ",0000:c1:00.0>numa0" at text; returns what follows, text itself where there is none. */
-static const char *read_ends(const char *text, char ret_ends[GPU_TUNE_ENDS_SIZE])
+/* Reads ",0000:c1:00.0>numa0" of length bytes; false when it is something else. */
+static bool read_ends(const char *text, size_t length, char ret_ends[GPU_TUNE_ENDS_SIZE])
 {
-    char ends[GPU_TUNE_ENDS_SIZE];
-    int length = 0;
-    ret_ends[0] = '\0';
-    if (sscanf(text, ",%39[^ ;,]%n", ends, &length) != 1 || strchr(ends, '>') == NULL ||
-        ends[length - 2] != ':')
-        return text;
-    ends[length - 2] = '\0';
-    memcpy(ret_ends, ends, (size_t)length - 1);
-    return text + length - 1;
+    if (text[0] != ',' || length < 2 || length > GPU_TUNE_ENDS_SIZE ||
+        memchr(text, '>', length) == NULL || memchr(text + 1, ',', length - 1) != NULL)
+        return false;
+    snprintf(ret_ends, GPU_TUNE_ENDS_SIZE, "%.*s", (int)length - 1, text + 1);
+    return true;
 }
 
-/* Returns the shapes of a section that holds for the device, from the blank before the first one,
- * the time of tuning, and what was timed; NULL: it is another's, or was tuned under other limits.
- */
-static const char *shapes_for(const char *section, const struct gpu_node *node,
-                              const struct gpu_device *device, int driver, int64_t *ret_at_s,
-                              char ret_ends[GPU_TUNE_ENDS_SIZE])
+/* A section about a device's model. */
+struct section {
+    const char *shapes; /* from the blank before the first one */
+    bool holds;         /* the driver and the limits are those of now */
+    int64_t at_s;
+    char ends[GPU_TUNE_ENDS_SIZE];
+};
+
+static bool read_section(const char *text, const struct gpu_node *node,
+                         const struct gpu_device *device, int driver, struct section *ret)
 {
-    char text[NAME_SIZE];
-    ret_ends[0] = '\0';
-    size_t length = write_name(device, driver, text);
+    char expected[NAME_SIZE];
+    size_t model = strlen(device->model), length = write_name(device, driver, expected);
+    const char *end = strstr(text, ": ");
     long long at_s = 0;
     int digits = 0;
-    if (strncmp(section, text, length) != 0)
-        return NULL;
-    section += length;
-    if (section[0] == '@' && sscanf(section, "@%18lld%n", &at_s, &digits) == 1 && at_s > 0) {
-        section += digits;
-        length = write_limits(node, device, text);
-        if (strncmp(section, text, length) != 0)
-            return NULL;
-        section = read_ends(section + length, ret_ends);
+    if (end == NULL || strncmp(text, device->model, model) != 0 || text[model] != '/')
+        return false;
+    *ret = (struct section){.shapes = end + 1, .holds = strncmp(text, expected, length) == 0};
+    text += ret->holds ? length : 0;
+    if (ret->holds && sscanf(text, "@%18lld%n", &at_s, &digits) == 1 && at_s > 0) {
+        text += digits;
+        ret->at_s = at_s;
+        length = write_limits(node, device, expected);
+        ret->holds = strncmp(text, expected, length) == 0;
+        text += ret->holds ? length : 0;
+        if (ret->holds && read_ends(text, (size_t)(end - text), ret->ends))
+            text = end;
     }
-    *ret_at_s = at_s;
-    return strncmp(section, ": ", 2) == 0 ? section + 1 : NULL;
+    ret->holds = ret->holds && text == end;
+    return true;
 }
 
-static void take_target(struct gpu_device *device, const char *section, int64_t at_s,
-                        const char *ends, enum gpu_tune_target target)
+static void take_target(struct gpu_device *device, const struct section *section,
+                        enum gpu_tune_target target)
 {
     struct gpu_shape shapes[GPU_TUNE_WAYS];
     struct gpu_tuned rates[GPU_TUNE_WAYS];
     bool all = true;
     for (int way = 0; way < gpu_tune_operations(target); way++)
-        all = all && find_shape(section, target, way, &shapes[way], &rates[way]);
-    for (int way = 0; all && way < gpu_tune_operations(target); way++) {
+        all = all && find_shape(section->shapes, target, way, &shapes[way], &rates[way]);
+    if (!all || device->tuned >> target & 1)
+        return;
+    for (int way = 0; way < gpu_tune_operations(target); way++) {
         *gpu_tune_shape(device, target, way) = shapes[way];
         device->rate[target][way] = rates[way];
     }
-    if (all) {
-        device->tuned |= 1U << target;
-        device->tuned_at_s[target] = at_s;
-        snprintf(device->tuned_ends[target], GPU_TUNE_ENDS_SIZE, "%s", ends);
-    }
+    device->known |= 1U << target;
+    device->tuned |= section->holds ? 1U << target : 0;
+    device->tuned_at_s[target] = section->at_s;
+    memcpy(device->tuned_ends[target], section->ends, GPU_TUNE_ENDS_SIZE);
 }
 
-void gpu_tune_parse(struct gpu_node *node, int driver, const char *text)
+void gpu_tune_parse(struct gpu_node *node, int driver, const char *text, bool anew)
 {
-    for (const char *section = text; section != NULL; section = strstr(section, "; ")) {
-        section += section == text ? 0 : 2;
+    for (const char *part = text; part != NULL; part = strstr(part, "; ")) {
+        part += part == text ? 0 : 2;
         for (int i = 0; i < node->device_count; i++) {
-            int64_t at_s;
-            char ends[GPU_TUNE_ENDS_SIZE];
-            const char *shapes = shapes_for(section, node, tuner_of(node, i), driver, &at_s, ends);
-            for (int target = 0; shapes != NULL && target < GPU_TUNE_TARGET_COUNT; target++)
-                take_target(&node->device[i], shapes, at_s, ends, (enum gpu_tune_target)target);
+            struct section section;
+            bool is_its = read_section(part, node, tuner_of(node, i), driver, &section);
+            for (int target = 0; is_its && target < GPU_TUNE_TARGET_COUNT; target++)
+                take_target(&node->device[i], &section, (enum gpu_tune_target)target);
         }
     }
+    for (int i = 0; i < node->device_count && anew; i++)
+        node->device[i].tuned = 0;
 }
 
 static bool is_new_model(const struct gpu_node *node, int index)

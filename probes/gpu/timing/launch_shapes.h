@@ -32,10 +32,10 @@ void gpu_tune_default(struct gpu_node *node);
  * gpu_tune_print. */
 bool gpu_tune_is_text(const char *text);
 
-/* Takes the text's shapes for the models here, this driver, and the limits in force. A target with
- * all its shapes counts as tuned. A section without a time is of any limits. Invalid text is
- * skipped. */
-void gpu_tune_parse(struct gpu_node *node, int driver, const char *text);
+/* Takes the text's shapes for the models here. A target with all its shapes is known, and tuned
+ * unless it was tuned with another driver or under other limits, or anew is true. A section without
+ * a time is of any limits. Invalid text is skipped. */
+void gpu_tune_parse(struct gpu_node *node, int driver, const char *text, bool anew);
 
 /* Prints the tuned shapes, each model once; sections that do not fit are left out. */
 void gpu_tune_print(const struct gpu_node *node, int driver, char *ret_text, size_t size);

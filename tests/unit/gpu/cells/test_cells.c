@@ -282,7 +282,7 @@ static void shapes_as_text(void **state)
         "Fake 1/12000: read 32x1u1 write 32x1u1 copy 32x1u1; Fake 1/13000: read 512x100u12 write "
         "256x200u4 copy 1024x0u1 "
         "host-read 256x100u2 host-write 256x100u2 host-copy 256x100u16 peer-read 256x100u2";
-    gpu_tune_parse(&fake->node, 13000, good);
+    gpu_tune_parse(&fake->node, 13000, good, false);
     assert_int_equal(fake->node.device[0].read.unroll, 12);
     assert_int_equal(fake->node.device[1].copy.block, 1024);
     assert_int_equal(fake->node.device[1].copy.grid, 0);
@@ -301,10 +301,10 @@ static void shapes_as_text(void **state)
         "Fake 1/13000: peer-read 512x100u12 peer-write 256x0u4 peer-copy 256x0u4";
     gpu_tune_default(&fake->node);
     assert_false(gpu_tune_is_text(peer));
-    gpu_tune_parse(&fake->node, 13000, peer);
+    gpu_tune_parse(&fake->node, 13000, peer, false);
     assert_int_equal(fake->node.device[0].tuned, 0);
     snprintf(text, sizeof text, "%s peer-pull 512x800u8", peer);
-    gpu_tune_parse(&fake->node, 13000, text);
+    gpu_tune_parse(&fake->node, 13000, text, false);
     assert_int_equal(fake->node.device[0].tuned, 1U << GPU_TUNE_PEER);
     assert_int_equal(fake->node.device[1].peer[GPU_TUNE_PULL].grid, 800);
     assert_int_equal(fake->node.device[1].peer[GPU_OPERATION_READ].grid, 100);
@@ -322,7 +322,7 @@ static void shapes_as_text(void **state)
         "Not Fake 1/13000: read 512x100u1 write 256x200u4 copy 1024x100u1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_true(i == 5 || !gpu_tune_is_text(bad[i])); /* another model's is well-formed */
-        gpu_tune_parse(&fake->node, 13000, bad[i]);
+        gpu_tune_parse(&fake->node, 13000, bad[i], false);
         assert_int_equal(fake->node.device[0].tuned, 0);
         assert_int_equal(fake->node.device[0].read.block, 256);
     }
@@ -344,7 +344,7 @@ static void shapes_are_of_their_limits(void **state)
     fake->node.device[0].clock_max_mhz = fake->node.device[1].clock_max_mhz = -1;
     snprintf(fake->node.version, sizeof fake->node.version, "580.95.05");
     assert_true(gpu_tune_is_text(good));
-    gpu_tune_parse(&fake->node, 13000, good);
+    gpu_tune_parse(&fake->node, 13000, good, false);
     assert_int_equal(device->tuned, 1U << GPU_TUNE_OWN);
     assert_int_equal(device->tuned_at_s[GPU_TUNE_OWN], 1790000000);
     assert_true(device->rate[GPU_TUNE_OWN][GPU_OPERATION_READ].low == 3.9e12);
@@ -357,13 +357,30 @@ static void shapes_are_of_their_limits(void **state)
         device->power_cap_w = other == 0 ? 500 : 600;
         device->clock_max_mhz = other == 1 ? 1980 : -1;
         snprintf(fake->node.version, sizeof fake->node.version, other == 2 ? "590.1" : "580.95.05");
-        gpu_tune_parse(&fake->node, 13000, good);
+        gpu_tune_parse(&fake->node, 13000, good, false);
         assert_int_equal(device->tuned, 0);
         assert_int_equal(fake->node.device[1].tuned, 0); /* the first of a model tunes for it */
+        assert_int_equal(device->read.unroll, 12);       /* best known until it is tuned */
     }
     gpu_tune_default(&fake->node);
-    gpu_tune_parse(&fake->node, 13010, good);
+    gpu_tune_parse(&fake->node, 13010, good, false);
     assert_int_equal(device->tuned, 0);
+    assert_int_equal(device->known, 1U << GPU_TUNE_OWN);
+    /* of two sections that which holds counts, in any order */
+    snprintf(fake->node.version, sizeof fake->node.version, "580.95.05");
+    for (int first = 0; first < 2; first++) {
+        static const char old[] = "Fake 1/12000@9: read 32x1u1 write 32x1u1 copy 32x1u1";
+        char both[1024];
+        snprintf(both, sizeof both, "%s; %s", first ? good : old, first ? old : good);
+        gpu_tune_default(&fake->node);
+        gpu_tune_parse(&fake->node, 13000, both, false);
+        assert_int_equal(device->read.unroll, 12);
+        assert_int_equal(device->tuned, 1U << GPU_TUNE_OWN);
+        gpu_tune_default(&fake->node);
+        gpu_tune_parse(&fake->node, 13000, both, true);
+        assert_int_equal(device->read.unroll, 12);
+        assert_int_equal(device->tuned, 0);
+    }
     free(fake);
 }
 

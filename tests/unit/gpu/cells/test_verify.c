@@ -182,6 +182,18 @@ static void shapes_are_found(void **state)
     assert_int_equal(device->read.unroll, 8);
     assert_int_equal(device->peer[GPU_TUNE_PULL].unroll, 8);
     assert_true(device->rate[GPU_TUNE_OWN][GPU_OPERATION_READ].rate < 0.9 * rate.rate);
+    /* without the time to try all, known shapes that no longer hold are kept */
+    rig.fake->node.device[0].tuned = 0;
+    rig.fake->rate_of_unroll[4] = 90;
+    struct gpu_cells cells = {0};
+    assert_true(gpu_cells_tune(rig.run, &cells));
+    for (size_t i = 0; i < cells.count; i++)
+        assert_true(cells.item[i].measure(rig.run, &cells.item[i], 10000000));
+    gpu_cells_done(&cells);
+    assert_int_equal(rig.fake->node.device[0].tuned, 0);
+    assert_int_equal(device->read.unroll, 8);
+    assert_int_equal(measure_all(&rig, gpu_cells_tune), 2);
+    assert_int_equal(device->read.unroll, 4);
     close(rig.pipe[1]);
     end(&rig);
 }
