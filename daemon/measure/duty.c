@@ -1,19 +1,27 @@
 #include "measure/duty.h"
 
-#define SECOND_NS  UINT64_C(1000000000)
-#define HOUR_NS    (3600e9)
-#define LONGEST_NS (86400e9 * 365)
+#include <math.h>
+
+#define SECOND_NS      UINT64_C(1000000000)
+#define TEN_MINUTES_NS (600e9)
+#define HOUR_NS        (3600e9)
+#define LONGEST_NS     (86400e9 * 365)
 
 static uint64_t slot_at(uint64_t now_ns) { return now_ns / (DUTY_SLOT_S * SECOND_NS); }
 
-/* An hour has n runs and n - 1 waits at least, so that a wait of cost / duty alone were too short.
- */
+/* Returns the wait for which runs of the share take no more than it in any window: that has n runs
+ * and n - 1 waits, so that the share alone were too short. */
+static double wait_in(double share_ns, double window_ns)
+{
+    return share_ns < window_ns / 2 ? share_ns * window_ns / (window_ns - share_ns)
+                                    : share_ns + window_ns;
+}
+
 static double wait_ns(double cost_ns, double percent)
 {
     double share_ns = cost_ns * 100 / percent;
-    if (share_ns < HOUR_NS / 2)
-        return share_ns * HOUR_NS / (HOUR_NS - share_ns);
-    return share_ns + HOUR_NS < LONGEST_NS ? share_ns + HOUR_NS : LONGEST_NS;
+    double wait_ns = fmax(wait_in(share_ns, TEN_MINUTES_NS), wait_in(share_ns, HOUR_NS));
+    return fmin(wait_ns, LONGEST_NS);
 }
 
 void duty_charge(struct duty *duty, uint64_t now_ns, uint64_t cost_ns, double percent)

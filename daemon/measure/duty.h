@@ -1,7 +1,7 @@
 /**
  * Budget of background measuring: after a run the next one waits so long that runs of this cost
- * take no more than the duty's share of any hour. A run that costs more than that share of an hour
- * is alone in its hour. Pure.
+ * take no more than the duty's share of any ten minutes, and of any hour. A run that costs more
+ * than half of such a share is alone in that time. Pure.
  */
 #pragma once
 #include <stdint.h>

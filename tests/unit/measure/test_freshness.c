@@ -244,8 +244,8 @@ static void a_core_that_is_only_a_target_has_its_turn_after_a_change(void **stat
 
 #define SECOND UINT64_C(1000000000)
 
-/* Runs of one cost as early as the budget allows; the largest sum of any hour, in seconds. */
-static double worst_hour(double cost_s, double percent)
+/* Runs of one cost as early as the budget allows; the largest sum of any such time, in seconds. */
+static double worst_of(double cost_s, double percent, double window_s)
 {
     enum { RUNS = 2000 };
     static double end_s[RUNS];
@@ -258,24 +258,26 @@ static double worst_hour(double cost_s, double percent)
         end_s[i] = (double)now_ns / 1e9;
         duty_charge(&duty, now_ns, (uint64_t)(cost_s * 1e9), percent);
         double sum_s = 0;
-        for (int j = i; j >= 0 && end_s[j] - cost_s >= end_s[i] - 3600; j--)
+        for (int j = i; j >= 0 && end_s[j] - cost_s >= end_s[i] - window_s; j--)
             sum_s += cost_s;
         worst_s = sum_s > worst_s ? sum_s : worst_s;
     }
     return worst_s;
 }
 
-static void no_hour_costs_more_than_its_share(void **state)
+static void no_time_costs_more_than_its_share(void **state)
 {
     (void)state;
-    const double costs[] = {0.01, 0.06, 0.3, 1, 1.7};
+    const double costs[] = {0.01, 0.06, 0.29, 0.3, 0.5, 1, 1.7};
     for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
-        double worst_s = worst_hour(costs[i], 0.1);
-        if (!(worst_s <= 3.6 + 1e-6 && worst_s > 1.2))
-            fail_msg("%g s: %g s in an hour", costs[i], worst_s);
+        double minutes_s = worst_of(costs[i], 0.1, 600), hour_s = worst_of(costs[i], 0.1, 3600);
+        if (!(hour_s <= 3.6 + 1e-6 && hour_s > 1))
+            fail_msg("%g s: %g s in an hour", costs[i], hour_s);
+        if (!(minutes_s <= 0.6 + 1e-6 || minutes_s == costs[i]))
+            fail_msg("%g s: %g s in ten minutes", costs[i], minutes_s);
     }
-    assert_true(worst_hour(10, 0.1) == 10); /* alone in its hour */
-    assert_true(worst_hour(1, 1) > 30 && worst_hour(1, 1) <= 36);
+    assert_true(worst_of(10, 0.1, 3600) == 10); /* alone in its hour */
+    assert_true(worst_of(1, 1, 3600) > 24 && worst_of(1, 1, 3600) <= 36);
 }
 
 static void the_spent_time_is_that_of_the_last_slots(void **state)
@@ -310,7 +312,7 @@ int main(void)
         TEST(a_change_is_looked_at_from_both_ends_once),
         TEST(a_change_with_the_host_is_looked_at_from_another_gpu),
         TEST(a_core_that_is_only_a_target_has_its_turn_after_a_change),
-        cmocka_unit_test(no_hour_costs_more_than_its_share),
+        cmocka_unit_test(no_time_costs_more_than_its_share),
         cmocka_unit_test(the_spent_time_is_that_of_the_last_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
