@@ -110,6 +110,8 @@ static bool find_next(struct sched_background *background, const struct snapshot
 {
     struct berth_err err = {0};
     background->unit.place = PLACE_NONE;
+    background->found_in = snapshot->generation;
+    background->found_with_s = background->env.config->freshness_s;
     if (freshness_next(&background->freshness, snapshot, background->env.config->freshness_s,
                        clock_now_s(background->env.clock), background->most, &background->unit,
                        &background->view.oldest_at_s, &err) != BERTH_OK)
@@ -117,6 +119,14 @@ static bool find_next(struct sched_background *background, const struct snapshot
     describe(&background->unit, snapshot->graph, background->view.next,
              sizeof background->view.next);
     return background->unit.place != PLACE_NONE;
+}
+
+/* Finds the next unit where the one that was found does not hold: users may change claims often. */
+static bool follow_next(struct sched_background *background, const struct snapshot *snapshot)
+{
+    bool holds = background->found_in == snapshot->generation &&
+                 background->found_with_s == background->env.config->freshness_s;
+    return holds ? background->unit.place != PLACE_NONE : find_next(background, snapshot);
 }
 
 void sched_background_follow(struct sched_background *background, const struct snapshot *snapshot,
@@ -128,10 +138,11 @@ void sched_background_follow(struct sched_background *background, const struct s
     view->is_on = is_on(background);
     view->next_at_s = 0;
     uv_timer_stop(&background->timer);
-    if (!view->is_on || !find_next(background, snapshot))
+    if (!view->is_on || !follow_next(background, snapshot))
         return;
     if (hold != NULL) {
         snprintf(view->waits, sizeof view->waits, "%s", hold);
+        background->is_held = true;
         background->waits = 0;
         background->again_ns = 0;
         return;
@@ -139,6 +150,10 @@ void sched_background_follow(struct sched_background *background, const struct s
     if (background->again_ns == 0)
         view->waits[0] = '\0';
     uint64_t now_ns = clock_mono_ns(background->env.clock), at_ns = now_ns;
+    if (background->is_held)
+        background->again_ns =
+            now_ns + (uint64_t)background->env.config->claim_resume_s * SECOND_NS;
+    background->is_held = false;
     int64_t now_s = clock_now_s(background->env.clock);
     if (background->unit.due_s > now_s)
         at_ns += (uint64_t)(background->unit.due_s - now_s) * SECOND_NS;
@@ -199,7 +214,8 @@ void sched_background_add(struct sched_background *background, const struct run 
     background->is_cut |= strcmp(run->status, "budget") == 0;
 }
 
-/* Looks at the GPUs' files. A GPU probe opens GPUs itself until it reports its first cell. */
+/* Looks at the GPUs' files. A GPU probe opens GPUs itself until it reports its first cell. NVIDIA's
+ * memory driver was open four times from its start to its end (one H200, 2026-11-27). */
 static void look_at_gpus(uv_timer_t *timer)
 {
     struct sched_background *background = timer->data;
@@ -298,6 +314,7 @@ void sched_background_ended(struct sched_background *background, const struct sn
     char why[SCHED_BACKGROUND_TEXT];
     uv_timer_stop(&background->guard);
     background->is_running = false;
+    background->found_in = 0;
     view->last_cost_ns = took_ns > used_ns ? took_ns : used_ns;
     double percent = background->env.config->duty_percent;
     duty_charge(&background->duty, now_ns, view->last_cost_ns, percent > 0 ? percent : 100);

@@ -50,9 +50,11 @@ struct sched_background {
     uv_timer_t timer, guard;
     struct files io; /* files that tell the node's use */
     char root[4096];
-    bool is_begun, is_running, is_stopped;
+    bool is_begun, is_running, is_stopped, is_held;
     bool is_cut;                   /* the unit's budget ended before its cells */
     struct freshness_unit unit;    /* the running one, or the next one */
+    uint64_t found_in;             /* generation of the snapshot in which it was found; 0 none */
+    int64_t found_with_s;          /* freshness_s then */
     const struct snapshot *before; /* at its begin; NULL none runs */
     uint64_t begun_ns, cpu_ns;     /* of the daemon's children, at its begin */
     struct node_use_gpus open;     /* GPUs' files during the run, without others' */
@@ -73,7 +75,8 @@ void sched_background_begin(struct sched_background *background); /* before it n
 void sched_background_done(struct sched_background *background);  /* after stop */
 
 /* Call it for each snapshot and each change of the claims or the configuration. Sets the time of
- * the next unit. hold: reason why there is none; NULL none. */
+ * the next unit, claim_resume_s after a hold at the earliest. hold: reason why there is none; NULL
+ * none. */
 void sched_background_follow(struct sched_background *background, const struct snapshot *snapshot,
                              const char *hold);
 

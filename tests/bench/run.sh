@@ -118,6 +118,10 @@ begin=$(date +%s%N)
 absolute "quick CPU profile" "$(awk -v a="$begin" -v b="$(date +%s%N)" 'BEGIN { printf "%.2f", (b - a) / 1e9 }')" 3 s
 [ "$(nproc)" -lt 2 ] || absolute "all ping-pongs of 128 cores, extrapolated" "$(tests/bench/pingpong.sh)" 5 s
 
+python3 tests/bench/background.py claims 100 >"$work/background"
+absolute "a claim stops background measuring, median" "$(value median_ms "$work/background")" 50 ms
+absolute "  99th percentile" "$(value p99_ms "$work/background")" 50 ms
+
 node=tests/nodes/mi250x
 daemon idle --node "$node"
 sleep 1

@@ -124,6 +124,7 @@ static void prepare(struct rig *rig)
     snprintf(path, sizeof path, "%s/probes", rig->folder);
     assert_int_equal(config_set(&rig->config, "probe_dir", path, &err), BERTH_OK);
     assert_int_equal(config_set(&rig->config, "state_dir", "", &err), BERTH_OK);
+    assert_int_equal(config_set(&rig->config, "claim_resume_s", "2", &err), BERTH_OK);
     struct sched_env env = {.loop = &rig->loop,
                             .clock = &rig->clock,
                             .io = &rig->io,
@@ -223,6 +224,7 @@ static void unknown_claims_hold_it(void **state)
     assert_int_equal(view_of(&rig).next_at_s, 0);
     tree_put(rig.folder, "/go", "");
     follow(&rig);
+    assert_int_equal(view_of(&rig).next_at_s, now_s(&rig) + 2); /* claim_resume_s */
     assert_true(runs_until(&rig, has_measured));
     assert_string_equal(view_of(&rig).last, "memory_bandwidth at numa0");
     assert_string_equal(view_of(&rig).waits, "");
