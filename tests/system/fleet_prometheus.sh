@@ -1,0 +1,3 @@
+#!/bin/bash
+# A real Prometheus over the metrics of many nodes, beside berth fleet. BIN is the folder of the programs.
+exec python3 "$(dirname "$0")/fleet_prometheus.py" "$@"
