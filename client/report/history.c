@@ -6,10 +6,13 @@
 
 #include "picture/picture.h"
 #include "ui/answer.h"
+#include "ui/ends.h"
 
 #define WIDTH  560.0
 #define HEIGHT 110.0
 #define LEFT   8.0
+
+#define SPAN_LEAST 0.1 /* of the value */
 
 struct scale {
     double from_s, to_s, least, most;
@@ -55,6 +58,15 @@ static struct scale scale_of(const json_t *points, double expected, size_t *ret_
         ++*ret_count;
     }
     return scale;
+}
+
+/* A difference of a few percent is no cliff: the height spans a tenth of the value at least. */
+static void widen(struct scale *scale)
+{
+    double middle = (scale->least + scale->most) / 2, half = (scale->most - scale->least) / 2;
+    half = fmax(half, fabs(middle) * SPAN_LEAST / 2);
+    scale->least = middle - half;
+    scale->most = middle + half;
 }
 
 static void put_line(struct ui *page, const json_t *points, const struct scale *scale)
@@ -133,7 +145,7 @@ bool report_history(struct ui *page, const struct report_series *series)
     const json_t *baseline = json_object_get(series->baseline, "baseline");
     double expected = json_number_value(json_object_get(baseline, "expected"));
     const char *unit = ui_member(series->baseline, "unit");
-    char low[UI_NUMBER], high[UI_NUMBER], first[UI_NUMBER], last[UI_NUMBER];
+    char first[UI_NUMBER], last[UI_NUMBER];
     size_t count;
     struct scale scale = scale_of(points, expected, &count);
     if (count < 2)
@@ -146,12 +158,13 @@ bool report_history(struct ui *page, const struct report_series *series)
     picture_text(page, series->to);
     ui_put(page, "</h3>\n<svg viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" role=\"img\">\n", WIDTH,
            HEIGHT, WIDTH);
+    ui_put(page, "<text x=\"%.0f\" y=\"12\">", LEFT);
+    ui_ends_range(page, scale.least, scale.most, unit);
+    ui_put(page, ", %zu points%s</text>", count, expected > 0 ? "; dashed: the baseline" : "");
+    widen(&scale);
     put_baseline(page, baseline, &scale);
     put_line(page, points, &scale);
     put_findings(page, series, &scale);
-    ui_put(page, "<text x=\"%.0f\" y=\"12\">%s to %s, %zu points%s</text>", LEFT,
-           ui_value(page, low, scale.least, unit), ui_value(page, high, scale.most, unit), count,
-           expected > 0 ? "; dashed: the baseline" : "");
     ui_put(page,
            "<text x=\"%.0f\" y=\"%.0f\">%s</text><text x=\"%.0f\" y=\"%.0f\" "
            "text-anchor=\"end\">%s</text>\n</svg></div>\n",

@@ -37,7 +37,8 @@ static const char style[] =
     ".small{color:var(--soft);font-size:13px}h3 .small{font-weight:400}"
     ".key{display:inline-block;margin:0 .9rem 0 0;font-size:12px;white-space:nowrap}"
     ".key svg{vertical-align:middle;margin-right:.3rem}"
-    "@media(max-width:700px){.picture svg{max-width:none}.hint{display:block}}"
+    "@media(min-width:900px){.facts td.w{white-space:nowrap}}@media(max-width:700px){.picture "
+    "svg{max-width:none}.hint{display:block}}"
     "@media(max-width:1100px){.wide .hint{display:block}}@media print{.scroll{overflow:visible}}";
 
 /* Colours of a dark page; picture_dark has those of the pictures. */
@@ -80,14 +81,15 @@ void report_begin(struct ui *page, const char *node, const json_t *check)
         if (strcmp(said, verdicts[i]) == 0)
             verdict = verdicts[i];
     report_head(page, node, verdict);
-    ui_put(page, "<p class=\"small\">berth " BERTH_VERSION ", written %s, of a node that is ",
-           ui_when(when, (int64_t)time(NULL)));
-    picture_text(page, ui_member(check, "origin"));
-    ui_put(page, ", snapshot ");
-    picture_text(page, ui_member(check, "snapshot"));
     const json_t *at = json_object_get(check, "last_probe_at_s");
-    ui_put(page, ", %s%s.</p>\n", json_is_integer(at) ? "measured last " : "never measured",
+    ui_put(page, "<p class=\"small\">%s%s; ",
+           json_is_integer(at) ? "Measured last " : "Never measured",
            json_is_integer(at) ? ui_when(when, json_integer_value(at)) : "");
+    picture_text(page, ui_member(check, "origin"));
+    ui_put(page, " node, snapshot ");
+    picture_text(page, ui_member(check, "snapshot"));
+    ui_put(page, "; page of %s by berth " BERTH_VERSION ".</p>\n",
+           ui_when(when, (int64_t)time(NULL)));
     ui_put(page, "<div class=\"verdict %s\">", verdict);
     picture_text(page, ui_member(check, "reason"));
     ui_put(page, "%s</div>\n",

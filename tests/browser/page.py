@@ -4,6 +4,7 @@ drawn, and all that is wider than the screen says so.
 Prints TAP. Talks to the browser by its DevTools pipe: JSON messages that end with a NUL.
 """
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -13,12 +14,13 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / folder) for folder in ("lib", "bench")]
+sys.path[:0] = [str(HERE.parent / folder) for folder in ("lib", "bench", "system")]
 from berthd import BIN, NODES  # noqa: E402
+from health import recorded_but  # noqa: E402
 from hive_node import Hives  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
-PAGES = ["mi250x", "gh200-quad", "h200x4", "mi300a", "epyc-2s", "hives"]  # hives: 64 GPUs
+PAGES = ["mi250x", "gh200-quad", "h200x4", "mi300a", "epyc-2s", "hives", "degraded"]  # hives: 64 GPUs
 VIEWS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
 # What a reader cannot see: text cut at its box or over its edge, pictures wider than their column,
 # boxes that scroll without a word, pale boxes on a dark page.
@@ -95,6 +97,16 @@ class Browser:
         os.close(self.into)
 
 
+def node_of(name, folder):
+    """A folder of a node, while it is used; degraded: one whose gpu2 is slow with the host."""
+    def slow(record):
+        return 0.5 if record.get("metric") == "host_gpu_copy_engine" and "gpu2" in (record["from"], record["to"]) else 1
+
+    if name == "degraded":
+        return recorded_but("h200x4", {"gpu2": {"pcie_width": 8}}, slow)
+    return contextlib.nullcontext(NODES / name if (NODES / name).exists() else Hives([8] * 8).write(pathlib.Path(folder) / name, pairs=4))
+
+
 def pages_fit_and_are_drawn():
     kept = os.environ.get("SCREENSHOTS")  # a folder where they stay
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # the browser still writes while it ends
@@ -102,8 +114,8 @@ def pages_fit_and_are_drawn():
         try:
             for name in PAGES:
                 page = pathlib.Path(folder) / f"{name}.html"
-                node = NODES / name if (NODES / name).exists() else Hives([8] * 8).write(pathlib.Path(folder) / name, pairs=4)
-                subprocess.run([BIN / "berth", "--node", node, "report", "-o", page], check=True)
+                with node_of(name, folder) as node:
+                    subprocess.run([BIN / "berth", "--node", node, "report", "-o", page], check=True)
                 for width, scheme in VIEWS:
                     browser.open(page, width, scheme)
                     seen = (name, width, scheme)

@@ -107,6 +107,28 @@ def test_report_believes_no_unit():
     assert "?script?" in text
 
 
+def test_values_found_at_one_time_are_one_row():
+    """The others unfold below; what came at another time, and a fact, have rows of their own."""
+    def found(place, value, since_s):
+        return {"severity": "warning", "place": place, "code": "slower-than-peers", "text": f"{place} is <slow>", "value": value, "expected": 100.0, "unit": "bytes_per_s", "since_s": since_s,
+                "cleared_s": None, "critical_since_s": None, "accepted": None}
+
+    changes = [found("gpu0", 50.0, 1790000000), found("gpu1", 40.0, 1790000000), found("gpu2", None, 1790000000), found("gpu3", 30.0, 1780000000), found("gpu4", 60.0, 1790000000)]
+    with Daemon("--node", NODES / "mi250x") as daemon:
+        def answer(message):
+            error, reply = call(daemon.socket, message["method"], message.get("parameters"))
+            if message["method"].endswith("ListFindings"):
+                reply = {"findings": changes}
+            return [json.dumps({"error": error, "parameters": reply} if error else {"parameters": reply}).encode() + b"\0"]
+        with Service(answer) as service:
+            status, text, said = run(BIN / "berth", "--socket", service.path, "report", "-o", "-")
+    assert status == 0, said
+    check_alone(Page(text))
+    rows = re.findall(r"<tr>.*?</tr>", text[text.index(">History<"):], re.S)
+    assert len(rows) == 1 + 3 and "<summary>gpu0 is &lt;slow&gt;; and 2 more values</summary>gpu1: gpu1 is &lt;slow&gt;<br/>" in rows[1].replace("\n", "") and "gpu4: gpu4 is" in rows[1], rows
+    assert "gpu2 is" in rows[2] and "gpu3 is" in rows[3] and "more value" not in rows[2] + rows[3], rows
+
+
 def test_report_shows_what_changed():
     script = f"""echo '{BERTHD_RUN}' | sed "s/1790000000/$(date +%s)/"
 echo '{{"record":"value","metric":"memory_bandwidth","from":"numa0","to":"numa0","axes":{{}},"value":2'$$'e6,"n":9}}'
