@@ -65,6 +65,7 @@ struct candidate {
     place_id place; /* PLACE_NONE: none yet */
     const struct program *program;
     bool is_wanted, is_key;
+    bool is_renewed; /* false: the latest attempt gave no value of it */
     int64_t used_s, due_s;
 };
 
@@ -110,6 +111,7 @@ static bool candidate_of(const struct choice *choice, const struct value *value,
     one.due_s = last_s + choice->freshness_s;
     if (wanted_s > 0 && wanted_s < one.due_s)
         one.due_s = wanted_s;
+    one.is_renewed = value->measured_at_s >= freshness->tried_s[index];
     one.used_s = freshness->used_s[one.place];
     one.is_key = programs_is_key(one.program, one.metric);
     *ret = one;
@@ -170,7 +172,7 @@ enum berth_code freshness_next(struct freshness *freshness, const struct snapsho
     for (size_t i = 0; i < values->count; i++) {
         if (!candidate_of(&choice, &values->item[i], &one))
             continue;
-        if (oldest_s == 0 || values->item[i].measured_at_s < oldest_s)
+        if (one.is_renewed && (oldest_s == 0 || values->item[i].measured_at_s < oldest_s))
             oldest_s = values->item[i].measured_at_s;
         if (goes_before(&one, &best, now_s))
             best = one;
@@ -180,15 +182,15 @@ enum berth_code freshness_next(struct freshness *freshness, const struct snapsho
     return BERTH_OK;
 }
 
-void freshness_try(struct freshness *freshness, const struct freshness_unit *unit, int64_t now_s)
+void freshness_try(struct freshness *freshness, const struct freshness_unit *unit, int64_t begun_s)
 {
     if (freshness->graph == NULL || (size_t)unit->place >= freshness->graph->place_count)
         return;
-    freshness->used_s[unit->place] = now_s;
+    freshness->used_s[unit->place] = begun_s;
     for (int m = 0; m < METRIC_COUNT; m++)
         if (unit->metric[m]) {
             size_t index = index_of(freshness, (enum metric)m, unit->place);
-            freshness->tried_s[index] = now_s;
+            freshness->tried_s[index] = begun_s;
             freshness->wanted_s[index] = 0;
         }
 }

@@ -38,14 +38,15 @@ void freshness_done(struct freshness *freshness);
 /* Returns the unit that is due at now_s, or else the next one. Values that changed go first, then
  * the metrics on which plans and health rest, then the place that was tried longest ago, then the
  * oldest. Other due metrics of the same program join, up to most in all. ret_oldest_s: time of the
- * oldest value that background measuring renews; 0 none. Fails with NO_MEMORY. */
+ * oldest value that the latest attempt renewed, or that was not tried yet; 0 none. Fails with
+ * NO_MEMORY. */
 enum berth_code freshness_next(struct freshness *freshness, const struct snapshot *snapshot,
                                int64_t freshness_s, int64_t now_s, unsigned most,
                                struct freshness_unit *ret_unit, int64_t *ret_oldest_s,
                                struct berth_err *err);
 
-/* Notes an attempt at the unit, which ended at now_s. */
-void freshness_try(struct freshness *freshness, const struct freshness_unit *unit, int64_t now_s);
+/* Notes an attempt at the unit, which began at begun_s. */
+void freshness_try(struct freshness *freshness, const struct freshness_unit *unit, int64_t begun_s);
 
 /* Compares the unit's values before and after. Those that changed (snapshot_value_differs) make
  * their metric due, unless the unit was measured for such a reason itself. Snapshots of different

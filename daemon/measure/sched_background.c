@@ -285,6 +285,7 @@ bool sched_background_try(struct sched_background *background, const struct snap
         return false;
     }
     background->begun_ns = clock_mono_ns(background->env.clock);
+    background->begun_s = clock_now_s(background->env.clock);
     background->cpu_ns = children_cpu_ns();
     if (is_node_used(background, snapshot->graph) || !begin_probe(background, snapshot, claims))
         return false;
@@ -328,8 +329,7 @@ void sched_background_ended(struct sched_background *background, const struct sn
         adapt_most(background);
         if (is_gpu(background->before->graph, background->unit.place))
             background->idle_openings = background->openings;
-        freshness_try(&background->freshness, &background->unit,
-                      clock_now_s(background->env.clock));
+        freshness_try(&background->freshness, &background->unit, background->begun_s);
         freshness_compare(&background->freshness, &background->unit, background->before, snapshot,
                           clock_now_s(background->env.clock));
         view->last_at_s = clock_now_s(background->env.clock);

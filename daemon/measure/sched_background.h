@@ -57,7 +57,8 @@ struct sched_background {
     int64_t found_with_s;          /* freshness_s then */
     const struct snapshot *before; /* at its begin; NULL none runs */
     uint64_t begun_ns, cpu_ns;     /* of the daemon's children, at its begin */
-    struct node_use_gpus open;     /* GPUs' files during the run, without others' */
+    int64_t begun_s;
+    struct node_use_gpus open; /* GPUs' files during the run, without others' */
     bool has_open;
     long openings, idle_openings; /* of NVIDIA's driver before the run, and with no process */
     unsigned most;                /* metrics of a unit: as many as fit its budget */

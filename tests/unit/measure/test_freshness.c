@@ -80,12 +80,13 @@ static struct snapshot *snapshot_of(struct world *world)
     return snapshot_new(world->graph, values, NULL, 0, NOW, 1);
 }
 
+static int64_t oldest_s; /* of the latest choice */
+
 static struct freshness_unit next(struct world *world, const struct snapshot *snapshot,
                                   int64_t now_s, unsigned most)
 {
     struct freshness_unit unit;
     struct berth_err err = {0};
-    int64_t oldest_s = 0;
     assert_int_equal(
         freshness_next(&world->freshness, snapshot, OLD_S, now_s, most, &unit, &oldest_s, &err),
         BERTH_OK);
@@ -169,6 +170,23 @@ static void gpus_take_turns_and_an_attempt_counts(void **state)
         }
     struct freshness_unit unit = next(world, snapshot, NOW + 2200 + GPUS, MOST);
     assert_int_equal(unit.due_s, NOW + 2200 + OLD_S);
+    snapshot_unref(snapshot);
+}
+
+/* Cells of the full profile, for example. */
+static void the_oldest_is_of_those_that_attempts_renew(void **state)
+{
+    struct world *world = *state;
+    add(world, METRIC_GPU_STREAM, world->gpu[0], world->gpu[0], 3000, 100);
+    add(world, METRIC_KIND_COPY, world->gpu[0], world->gpu[0], 100, 100);
+    add(world, METRIC_GPU_STREAM, world->gpu[1], world->gpu[1], 2000, 100);
+    struct snapshot *snapshot = snapshot_of(world);
+    struct freshness_unit unit = next(world, snapshot, NOW, MOST);
+    assert_int_equal(unit.place, world->gpu[0]);
+    assert_int_equal(oldest_s, NOW - 3000);
+    freshness_try(&world->freshness, &unit, NOW);
+    next(world, snapshot, NOW, MOST);
+    assert_int_equal(oldest_s, NOW - 2000);
     snapshot_unref(snapshot);
 }
 
@@ -309,6 +327,7 @@ int main(void)
         TEST(a_value_with_a_gpu_is_measured_at_the_gpu),
         TEST(metrics_that_plans_rest_on_go_first_and_others_join),
         TEST(gpus_take_turns_and_an_attempt_counts),
+        TEST(the_oldest_is_of_those_that_attempts_renew),
         TEST(a_change_is_looked_at_from_both_ends_once),
         TEST(a_change_with_the_host_is_looked_at_from_another_gpu),
         TEST(a_core_that_is_only_a_target_has_its_turn_after_a_change),
