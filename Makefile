@@ -92,7 +92,7 @@ all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top)
 
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
 WITHOUT_LIBRARIES := deps deb demo check check-all check-sites check-numa check-cluster \
-                     check-package check-browser ci bench bench-gpu \
+                     check-package check-browser check-lake ci bench bench-gpu \
                      bench-planner bench-advice bench-fleet lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 has_pkg  = $(shell $(PKGCONFIG) --exists $(1) 2>/dev/null && echo yes)
@@ -368,8 +368,8 @@ check-all: ## what check leaves out: every fault, survival, Slurm, sanitized dae
 	@BUILD=$(BUILD) tests/run.sh all
 
 .PHONY: check-sites
-check-sites: ## check-numa, -cluster, -package, -browser, -walk: emulated machines, packages, pages
-	@status=0; for t in numa cluster package browser walk; do \
+check-sites: ## check-numa, -cluster, -package, -browser, -lake, -walk: machines, packages, pages
+	@status=0; for t in numa cluster package browser lake walk; do \
 	    $(MAKE) --no-print-directory check-$$t || status=1; done; exit $$status
 
 .PHONY: check-numa
@@ -611,6 +611,12 @@ check-browser: ## open the page of berth report in headless Chromium: wide, narr
 	@tests/lib/deps.sh build browser
 	$(AGAIN) all
 	@BIN=$(BUILD)/bin tests/browser/run.sh
+
+.PHONY: check-lake
+check-lake: ## read the lines of berth fleet with DuckDB, from npm (needs network)
+	@tests/lib/deps.sh build lake
+	$(AGAIN) all
+	@BIN=$(BUILD)/bin tests/lake/run.sh
 
 .PHONY: check-walk
 check-walk: ## follow docs/ADMIN.md and docs/SLURM.md on a fresh Debian (QEMU; root; 15 minutes)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# deps.sh build|test|browser|numa|cluster|deb|package|lint ...: installs missing packages of groups of
+# deps.sh build|test|browser|lake|numa|cluster|deb|package|lint ...: installs missing packages of groups of
 # targets. Prints its commands. Does nothing, and needs no network, when no package is missing.
 set -eu
 
@@ -15,13 +15,14 @@ packages() {
             mpich libmpich-dev gfortran libslurm-dev libglpk-dev librsvg2-bin
         ;;
     browser) echo chromium python3 ;;
+    lake) echo nodejs npm python3 ;;
     numa) echo qemu-system-x86 seabios busybox-static cpio ;;
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins util-linux ;;
     deb) echo build-essential dpkg-dev debhelper lintian libslurm-dev ;;
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio e2fsprogs ;;
     lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev ;;
     *)
-        echo "deps.sh: no group $1; groups are build, test, browser, numa, cluster, deb, package, lint" >&2
+        echo "deps.sh: no group $1; groups are build, test, browser, lake, numa, cluster, deb, package, lint" >&2
         exit 64
         ;;
     esac

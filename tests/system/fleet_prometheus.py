@@ -84,6 +84,14 @@ def served(pages):
         server.server_close()
 
 
+def until(holds, seconds=90):
+    """Several rounds of scraping and of rules may pass before all nodes are in them."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "never true"
+        time.sleep(0.5)
+
+
 class Prometheus:
     def __init__(self, folder, target, names):
         with socket.socket() as free:
@@ -114,16 +122,12 @@ class Prometheus:
         assert told["status"] == "success", told
         return [(one["metric"], float(one["value"][1])) for one in told["data"]["result"]]
 
-    def wait(self, query, count, seconds=90):
-        """Waits until a query has so many results."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            with contextlib.suppress(OSError):
-                if len(self.ask(query)) >= count:
-                    return
-            assert self.process.poll() is None, "prometheus ended"
-            time.sleep(0.5)
-        raise AssertionError((query, len(self.ask(query)), count))
+    def named(self, query):
+        """The numbers of the nodes in the answer; none before Prometheus answers."""
+        with contextlib.suppress(OSError):
+            return {int(labels["instance"][1:]) for labels, _ in self.ask(query)}
+        assert self.process.poll() is None, "prometheus ended"
+        return set()
 
 
 def rules_and_panels_say_what_berth_fleet_says():
@@ -138,13 +142,9 @@ def rules_and_panels_say_what_berth_fleet_says():
         assert set(SLOW) <= set(told) and len(told) <= len(SLOW) + 1, sorted(told)
         pages = exports(nodes)
         with served(pages) as port, Prometheus(folder, port, pages) as prometheus:
-            prometheus.wait("count by (instance) (berth:place:deviations)", COUNT)
-            time.sleep(5)  # two rounds of all rules over all nodes
-            hit = prometheus.ask("max by (instance) (berth:place:loss >= 0.02 and berth:place:deviations > 7)")
-            named = {int(labels["instance"][1:]): loss for labels, loss in hit}
-            assert set(named) == set(SLOW), (sorted(named), sorted(SLOW))
-            pending = {int(labels["instance"][1:]) for labels, _ in prometheus.ask('ALERTS{alertname="BerthSlowerThanItsClass"}')}
-            assert pending == set(SLOW), pending
+            until(lambda: len(prometheus.named("count by (instance) (berth:place:deviations)")) == COUNT)
+            until(lambda: prometheus.named("berth:place:loss >= 0.02 and berth:place:deviations > 7") == set(SLOW))
+            until(lambda: prometheus.named('ALERTS{alertname="BerthSlowerThanItsClass"}') == set(SLOW))
             for number, fault in SLOW.items():
                 place = sorted(fault.gpus)
                 place = place[0] if len(place) == 1 else ">".join(place)
