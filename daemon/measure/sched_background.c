@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "base/log.h"
+#include "node/tuning.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define FIRST_S   60  /* after the daemon's start; also the first wait for others */
@@ -105,6 +106,24 @@ static void describe(const struct freshness_unit *unit, const struct graph *grap
              graph_place(graph, unit->place)->name);
 }
 
+static enum berth_code next_unit(struct sched_background *background,
+                                 const struct snapshot *snapshot, unsigned most,
+                                 struct berth_err *err)
+{
+    return freshness_next(&background->freshness, snapshot, background->env.config->freshness_s,
+                          clock_now_s(background->env.clock), most, &background->unit,
+                          &background->view.oldest_at_s, err);
+}
+
+/* True for several metrics of the GPU that tunes launch shapes, while these no longer hold. The
+ * budget of a run has the time to tune for one metric. */
+static bool must_be_one(const struct sched_background *background, const struct snapshot *snapshot)
+{
+    return background->unit.place != PLACE_NONE && count_metrics(&background->unit) > 1 &&
+           background->unit.place == graph_next(snapshot->graph, PLACE_GPU, 0) &&
+           tuning_is_due(snapshot->shapes, snapshot->graph, clock_now_s(background->env.clock));
+}
+
 /* Finds the next unit; false when there is none or memory runs out. */
 static bool find_next(struct sched_background *background, const struct snapshot *snapshot)
 {
@@ -112,9 +131,10 @@ static bool find_next(struct sched_background *background, const struct snapshot
     background->unit.place = PLACE_NONE;
     background->found_in = snapshot->generation;
     background->found_with_s = background->env.config->freshness_s;
-    if (freshness_next(&background->freshness, snapshot, background->env.config->freshness_s,
-                       clock_now_s(background->env.clock), background->most, &background->unit,
-                       &background->view.oldest_at_s, &err) != BERTH_OK)
+    enum berth_code code = next_unit(background, snapshot, background->most, &err);
+    if (code == BERTH_OK && must_be_one(background, snapshot))
+        code = next_unit(background, snapshot, 1, &err);
+    if (code != BERTH_OK)
         log_line(LOG_LEVEL_WARNING, "nothing is measured in the background: %s", err.detail);
     describe(&background->unit, snapshot->graph, background->view.next,
              sizeof background->view.next);

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, Daemon, fake_gpu_probe, NODES, started, until  # noqa: E402
+from berthd import BIN, Daemon, fake_gpu_probe, fast_clock, GPU_RUN, NODES, started, until  # noqa: E402
 from gpu_conditions import AMD, MI250X, put, system_root  # noqa: E402
 from gpu_virtual import berth, daemon_over, probed, virtual  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
@@ -227,6 +227,48 @@ def an_old_result_is_tuned_anew():
             assert ("--tune" not in started(probes)[-1]) == (reason is None), (reason, started(probes))
 
 
+def idle_hours_tune_anew():
+    """In the background one metric at a time, for which its budget has the time."""
+    model = "AMD Instinct MI250X"
+    script = f"""
+metrics=host_gpu_kernel,memory_bandwidth tune= at=$(($(date +%s) - {8 * DAY}))
+places="gpu0 gpu1"
+while [ $# -gt 0 ]; do
+    case $1 in
+    --metrics) metrics=$2 ;;
+    --places) places=$2 ;;
+    --tune) tune=1 ;;
+    esac
+    shift
+done
+[ -z "$tune" ] || at=$(date +%s)
+own="{model}/1@$at: read 256x0u4 write 256x0u4 copy 256x0u4"
+host="{model}/1@$at: host-read 256x0u4 host-write 256x0u4 host-copy 256x0u4"
+case $tune$metrics in
+1memory_bandwidth) shapes=$own ;;
+1host_gpu_kernel) shapes=$host ;;
+1*) shapes= ;;
+*) shapes="$own; $host" ;;
+esac
+echo '{GPU_RUN}'
+for place in $places; do
+    case $metrics in *host_gpu_kernel*) echo '{{"record":"value","metric":"host_gpu_kernel","from":"numa3","to":"'$place'","value":2e10,"low":1.9e10,"high":2.1e10,"n":9}}' ;; esac
+    case $metrics in *memory_bandwidth*) echo '{{"record":"value","metric":"memory_bandwidth","from":"'$place'","to":"'$place'","value":1e12,"low":9e11,"high":1.1e12,"n":9}}' ;; esac
+done
+echo '{{"record":"end","status":"complete","elapsed_ns":5,"conditions":{{"shapes":"'"$shapes"'"}}}}'
+"""
+    with fake_gpu_probe(script) as (node, probes), Daemon("--node", node, config=f"probe_dir = {probes}\nduty_percent = 0.1\n", environment=fast_clock(20000)) as daemon:
+        daemon.wait_ready()
+        stale = lambda: [one(daemon, place="gpu0", **to)["stale"] for to in ({}, {"to": "numa3"})]
+        assert stale() == ["it was tuned more than 7 days ago"] * 2, stale()
+        assert until(lambda: stale() == [None, None], 60), (daemon.said(), started(probes))
+        runs = [line for line in started(probes) if "--places" in line]
+        pci = next(place["pci"] for place in daemon.call("io.berth.Fabric.GetNode")["places"] if place["name"] == "gpu0")
+        anew = [line for line in runs if f"--places {pci} " in line and "--tune" in line]
+        assert len(anew) == 2 and all("," not in line.split("--metrics ")[1].split()[0] for line in anew), runs
+        assert until(lambda: started(probes)[-1].count("--tune") == 0, 60), started(probes)
+
+
 def wrong_questions_are_refused():
     with Daemon("--node", NODES / "h200x4") as daemon:
         for asked, expected in (({"place": "gpu9"}, ("NoSuchPlace", "gpu9")), ({"place": "numa0"}, ("InvalidParameter", "place")),
@@ -262,7 +304,7 @@ def hostile_shapes_are_no_answer():
 
 
 TESTS = [what_the_probe_tuned_is_answered, streams_are_of_the_full_profile, another_power_cap_is_tuned_anew, slower_memory_is_tuned_anew, another_driver_makes_it_stale_until_the_next_probe,
-         an_old_result_is_tuned_anew, wrong_questions_are_refused, hostile_shapes_are_no_answer]
+         an_old_result_is_tuned_anew, idle_hours_tune_anew, wrong_questions_are_refused, hostile_shapes_are_no_answer]
 
 
 if __name__ == "__main__":
