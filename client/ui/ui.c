@@ -178,11 +178,20 @@ int ui_columns(const char *text)
     return columns;
 }
 
+/* Bytes of the next word; a number stays with its unit. */
+static size_t word_length(const char *text)
+{
+    size_t length = strcspn(text, " \n\t"), unit = 0;
+    if (length > 0 && strspn(text, "0123456789.") == length && text[length] == ' ')
+        unit = strcspn(text + length + 1, " \n\t");
+    return unit > 0 ? length + 1 + unit : length;
+}
+
 void ui_paragraph(struct ui *ui, int indent, const char *text)
 {
     int column = 0;
     while (*text != '\0') {
-        size_t length = strcspn(text, " \n\t");
+        size_t length = word_length(text);
         char word[512];
         size_t kept = length < sizeof word - 1 ? length : sizeof word - 1;
         memcpy(word, text, kept);

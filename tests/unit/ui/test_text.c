@@ -62,6 +62,10 @@ static void words_wrap(void **state)
         ui.text,
         "- one two three four\n  five six\n  seven-and-a-word-longer-than-the-line\n  end\n");
     ui_done(&ui);
+    ui = (struct ui){.width = 20}; /* a number stays with its unit */
+    ui_paragraph(&ui, 2, "the copy takes 1.34 ms; 5  more 7 ");
+    assert_string_equal(ui.text, "the copy takes\n  1.34 ms; 5 more 7\n");
+    ui_done(&ui);
 }
 
 static void tables_align(void **state)
@@ -129,7 +133,7 @@ static void a_line_keeps_to_the_width(void **state)
     (void)state;
     struct ui ui = {.width = 20, .utf8 = true};
     ui_line(&ui, 2, "left out: %d values, %s", 12, "2 of them busy");
-    assert_string_equal(ui.text, "left out: 12\n  values, 2 of them\n  busy\n");
+    assert_string_equal(ui.text, "left out:\n  12 values, 2 of\n  them busy\n");
     ui_done(&ui);
 }
 
