@@ -32,7 +32,7 @@ static int run(struct cmd *cmd)
 const struct cmd_command cmd_tuning = {
     .name = "tuning",
     .operands = "[PLACE [TO]]",
-    .about = "how kernels are launched best, and from which size a copy engine is faster",
+    .about = "best launches of kernels, and from which size engines are faster",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = 2,
