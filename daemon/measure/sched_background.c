@@ -18,10 +18,11 @@
 #define GUARD_MS  20
 #define LEAST_MS  20
 #define DAY_MS    UINT64_C(86400000) /* a longer wait is looked at again, for a set clock */
-#define HOUR      12                 /* slots of duty */
 /* time whose share a unit may take, and the time that it may take with any share */
 #define SHARED_S 1200
 #define LEAST_NS 300e6
+/* least cost that is expected of a unit before its first run */
+#define UNKNOWN_NS UINT64_C(500000000)
 
 static void timer_passed(uv_timer_t *timer)
 {
@@ -50,7 +51,7 @@ void sched_background_init(struct sched_background *background,
 void sched_background_begin(struct sched_background *background)
 {
     background->is_begun = true;
-    background->duty.free_ns = clock_mono_ns(background->env.clock) + FIRST_S * SECOND_NS;
+    background->duty.paced_ns = clock_mono_ns(background->env.clock) + FIRST_S * SECOND_NS;
 }
 
 void sched_background_done(struct sched_background *background)
@@ -149,6 +150,25 @@ static bool follow_next(struct sched_background *background, const struct snapsh
     return holds ? background->unit.place != PLACE_NONE : find_next(background, snapshot);
 }
 
+/* Returns the cost that the unit had, or else as much as any other had. */
+static uint64_t expected_ns(const struct sched_background *background, const struct graph *graph)
+{
+    bool of_gpu = is_gpu(graph, background->unit.place);
+    uint64_t known_ns = background->cost_ns[of_gpu][background->unit.first], most_ns = UNKNOWN_NS;
+    for (int m = 0; m < METRIC_COUNT; m++)
+        for (int gpu = 0; gpu < 2; gpu++)
+            if (background->cost_ns[gpu][m] > most_ns)
+                most_ns = background->cost_ns[gpu][m];
+    return known_ns > 0 ? known_ns : most_ns;
+}
+
+/* Returns the time from which the budget has room for the unit. */
+static uint64_t affordable_ns(const struct sched_background *background, const struct graph *graph)
+{
+    return duty_begin_ns(&background->duty, clock_mono_ns(background->env.clock),
+                         expected_ns(background, graph), background->env.config->duty_percent);
+}
+
 void sched_background_follow(struct sched_background *background, const struct snapshot *snapshot,
                              const char *hold)
 {
@@ -177,7 +197,8 @@ void sched_background_follow(struct sched_background *background, const struct s
     int64_t now_s = clock_now_s(background->env.clock);
     if (background->unit.due_s > now_s)
         at_ns += (uint64_t)(background->unit.due_s - now_s) * SECOND_NS;
-    at_ns = at_ns > background->duty.free_ns ? at_ns : background->duty.free_ns;
+    uint64_t free_ns = affordable_ns(background, snapshot->graph);
+    at_ns = at_ns > free_ns ? at_ns : free_ns;
     at_ns = at_ns > background->again_ns ? at_ns : background->again_ns;
     uint64_t wait_ms = (at_ns - now_ns + 999999) / 1000000;
     view->next_at_s = now_s + (int64_t)(wait_ms / 1000);
@@ -300,7 +321,7 @@ bool sched_background_try(struct sched_background *background, const struct snap
     if (!is_on(background) || background->is_running || !find_next(background, snapshot))
         return false;
     if (background->unit.due_s > clock_now_s(background->env.clock) ||
-        background->duty.free_ns > clock_mono_ns(background->env.clock)) {
+        affordable_ns(background, snapshot->graph) > clock_mono_ns(background->env.clock)) {
         sched_background_follow(background, snapshot, NULL);
         return false;
     }
@@ -339,6 +360,8 @@ void sched_background_ended(struct sched_background *background, const struct sn
     view->last_cost_ns = took_ns > used_ns ? took_ns : used_ns;
     double percent = background->env.config->duty_percent;
     duty_charge(&background->duty, now_ns, view->last_cost_ns, percent > 0 ? percent : 100);
+    background->cost_ns[is_gpu(background->before->graph, background->unit.place)]
+                       [background->unit.first] = view->last_cost_ns;
     if (busy->is_busy) {
         snprintf(why, sizeof why, "%s in use by %lld process%s",
                  graph_place(background->before->graph, busy->gpu)->name,
@@ -366,10 +389,8 @@ void sched_background_read_view(const struct sched_background *background,
     *ret_view = background->view;
     ret_view->is_on = is_on(background);
     ret_view->budget = background->env.config->duty_percent / 100;
-    ret_view->last_hour = (double)duty_spent_ns(&background->duty, now_ns, HOUR) /
-                          (double)(HOUR * DUTY_SLOT_S * SECOND_NS);
-    ret_view->last_day = (double)duty_spent_ns(&background->duty, now_ns, DUTY_SLOTS) /
-                         (double)(DUTY_SLOTS * DUTY_SLOT_S * SECOND_NS);
+    ret_view->last_hour = (double)duty_hour_ns(&background->duty, now_ns) / (3600.0 * SECOND_NS);
+    ret_view->last_day = (double)duty_day_ns(&background->duty, now_ns) / (86400.0 * SECOND_NS);
 }
 
 void sched_background_stop(struct sched_background *background)

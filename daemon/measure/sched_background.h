@@ -60,10 +60,11 @@ struct sched_background {
     int64_t begun_s;
     struct node_use_gpus open; /* GPUs' files during the run, without others' */
     bool has_open;
-    long openings, idle_openings; /* of NVIDIA's driver before the run, and with no process */
-    unsigned most;                /* metrics of a unit: as many as fit its budget */
-    unsigned waits;               /* in a row */
-    uint64_t again_ns;            /* earliest next look */
+    long openings, idle_openings;      /* of NVIDIA's driver before the run, and with no process */
+    uint64_t cost_ns[2][METRIC_COUNT]; /* of the latest unit with that first metric; of GPUs: [1] */
+    unsigned most;                     /* metrics of a unit: as many as fit its budget */
+    unsigned waits;                    /* in a row */
+    uint64_t again_ns;                 /* earliest next look */
     struct background_view view;
 };
 

@@ -262,59 +262,80 @@ static void a_core_that_is_only_a_target_has_its_turn_after_a_change(void **stat
 
 #define SECOND UINT64_C(1000000000)
 
-/* Runs of one cost as early as the budget allows; the largest sum of any such time, in seconds. */
-static double worst_of(double cost_s, double percent, double window_s)
+enum { RUNS = 3000 };
+
+/* Runs of these costs in turn, as early as the budget allows. */
+struct runs {
+    double end_s[RUNS], cost_s[RUNS];
+};
+
+static void carry_out(struct runs *runs, const double *costs, size_t count, double percent)
 {
-    enum { RUNS = 2000 };
-    static double end_s[RUNS];
     struct duty duty = {0};
     uint64_t now_ns = 5 * SECOND;
+    for (int i = 0; i < RUNS; i++) {
+        uint64_t cost_ns = (uint64_t)(costs[(size_t)i % count] * 1e9);
+        now_ns = duty_begin_ns(&duty, now_ns, cost_ns, percent) + cost_ns;
+        duty_charge(&duty, now_ns, cost_ns, percent);
+        runs->end_s[i] = (double)now_ns / 1e9;
+        runs->cost_s[i] = costs[(size_t)i % count];
+    }
+}
+
+/* Returns the largest sum of any window, apart from a run that is alone in it. */
+static double worst_of(const struct runs *runs, double window_s)
+{
     double worst_s = 0;
     for (int i = 0; i < RUNS; i++) {
-        now_ns = now_ns > duty.free_ns ? now_ns : duty.free_ns;
-        now_ns += (uint64_t)(cost_s * 1e9);
-        end_s[i] = (double)now_ns / 1e9;
-        duty_charge(&duty, now_ns, (uint64_t)(cost_s * 1e9), percent);
         double sum_s = 0;
-        for (int j = i; j >= 0 && end_s[j] - cost_s >= end_s[i] - window_s; j--)
-            sum_s += cost_s;
-        worst_s = sum_s > worst_s ? sum_s : worst_s;
+        int j = i;
+        for (; j >= 0 && runs->end_s[j] > runs->end_s[i] - window_s; j--)
+            sum_s += runs->cost_s[j];
+        if (j < i - 1 && sum_s > worst_s)
+            worst_s = sum_s;
     }
     return worst_s;
 }
 
 static void no_time_costs_more_than_its_share(void **state)
 {
+    static const struct {
+        double costs[4];
+        size_t count;
+        double least_s; /* of an hour */
+    } cases[] = {
+        {{0.01}, 1, 3.4}, {{0.06}, 1, 3.2}, {{0.29}, 1, 3.0}, {{0.3}, 1, 2.9},
+        {{0.5}, 1, 2.5},  {{1}, 1, 2.9},    {{1.7}, 1, 3.3},  {{0.05, 0.9, 0.2, 0.6}, 4, 2.5},
+        {{0.01, 3}, 2, 0}};
+    static struct runs runs;
     (void)state;
-    const double costs[] = {0.01, 0.06, 0.29, 0.3, 0.5, 1, 1.7};
-    for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
-        double minutes_s = worst_of(costs[i], 0.1, 600), hour_s = worst_of(costs[i], 0.1, 3600);
-        if (!(hour_s <= 3.6 + 1e-6 && hour_s > 1))
-            fail_msg("%g s: %g s in an hour", costs[i], hour_s);
-        if (!(minutes_s <= 0.6 + 1e-6 || minutes_s == costs[i]))
-            fail_msg("%g s: %g s in ten minutes", costs[i], minutes_s);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        carry_out(&runs, cases[i].costs, cases[i].count, 0.1);
+        double minutes_s = worst_of(&runs, 600), hour_s = worst_of(&runs, 3600);
+        if (!(minutes_s <= 0.6 + 1e-6 && hour_s <= 3.6 + 1e-6 && hour_s >= cases[i].least_s))
+            fail_msg("case %zu: %g s in ten minutes, %g s in an hour", i, minutes_s, hour_s);
     }
-    assert_true(worst_of(10, 0.1, 3600) == 10); /* alone in its hour */
-    assert_true(worst_of(1, 1, 3600) > 24 && worst_of(1, 1, 3600) <= 36);
+    carry_out(&runs, (const double[]){1}, 1, 10);
+    assert_true(worst_of(&runs, 600) <= 60 && worst_of(&runs, 3600) > 300);
 }
 
-static void the_spent_time_is_that_of_the_last_slots(void **state)
+static void the_spent_time_is_that_of_the_last_hour_and_day(void **state)
 {
     (void)state;
     struct duty duty = {0};
-    uint64_t begin_ns = 123456 * SECOND, slot_ns = DUTY_SLOT_S * SECOND;
+    uint64_t begin_ns = 123456 * SECOND;
     duty_charge(&duty, begin_ns, 7 * SECOND, 0.1);
-    duty_charge(&duty, begin_ns + slot_ns, SECOND, 0.1);
-    assert_int_equal(duty_spent_ns(&duty, begin_ns + slot_ns, 12), 8 * SECOND);
-    assert_int_equal(duty_spent_ns(&duty, begin_ns + slot_ns, 1), SECOND);
-    assert_int_equal(duty_spent_ns(&duty, begin_ns + 12 * slot_ns, 12), SECOND);
-    assert_int_equal(duty_spent_ns(&duty, begin_ns + 13 * slot_ns, 12), 0);
-    assert_int_equal(duty_spent_ns(&duty, begin_ns + 13 * slot_ns, DUTY_SLOTS), 8 * SECOND);
-    assert_int_equal(duty_spent_ns(&duty, begin_ns + 1000 * slot_ns, DUTY_SLOTS), 0);
-    duty_charge(&duty, begin_ns + 2000 * slot_ns, SECOND, 0.1);
-    assert_int_equal(duty_spent_ns(&duty, begin_ns + 2000 * slot_ns, DUTY_SLOTS), SECOND);
+    duty_charge(&duty, begin_ns + 1800 * SECOND, SECOND, 0.1);
+    assert_int_equal(duty_hour_ns(&duty, begin_ns + 1800 * SECOND), 8 * SECOND);
+    assert_int_equal(duty_hour_ns(&duty, begin_ns + 3700 * SECOND), SECOND);
+    assert_int_equal(duty_hour_ns(&duty, begin_ns + 9999 * SECOND), 0);
+    assert_int_equal(duty_day_ns(&duty, begin_ns + 9999 * SECOND), 8 * SECOND);
+    assert_int_equal(duty_day_ns(&duty, begin_ns + 100000 * SECOND), 0);
+    duty_charge(&duty, begin_ns + 1000000 * SECOND, SECOND, 0.1);
+    assert_int_equal(duty_hour_ns(&duty, begin_ns + 1000000 * SECOND), SECOND);
+    assert_int_equal(duty_day_ns(&duty, begin_ns + 1000000 * SECOND), SECOND);
     duty_charge(&duty, begin_ns, UINT64_MAX / 2, 0.000001); /* no overflow */
-    assert_true(duty.free_ns > begin_ns);
+    assert_true(duty.paced_ns > begin_ns);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -332,7 +353,7 @@ int main(void)
         TEST(a_change_with_the_host_is_looked_at_from_another_gpu),
         TEST(a_core_that_is_only_a_target_has_its_turn_after_a_change),
         cmocka_unit_test(no_time_costs_more_than_its_share),
-        cmocka_unit_test(the_spent_time_is_that_of_the_last_slots),
+        cmocka_unit_test(the_spent_time_is_that_of_the_last_hour_and_day),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
