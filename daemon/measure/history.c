@@ -52,27 +52,35 @@ static void list_second_looks(struct snapshot *snapshot, const struct assessment
     }
 }
 
-/* Stores the snapshot's findings and copies the times of open ones into it, for later
- * assessments. */
+static void take_opened(struct snapshot *snapshot, struct opened *take_opened, size_t count)
+{
+    free(snapshot->opened);
+    snapshot->opened = take_opened;
+    snapshot->opened_count = count;
+}
+
+/* Assesses the snapshot beside the open findings, which a second measurement may confirm. Stores
+ * its findings and copies the times of open ones into it, for later assessments. */
 static enum berth_code store_findings(struct store *store, struct snapshot *snapshot,
                                       const struct history_env *env, struct berth_err *err)
 {
     struct assessment assessment = {0};
-    enum berth_code code = health_assess(snapshot, NULL, &env->limits, &assessment, err);
+    struct opened *opened = NULL;
+    size_t count = 0;
+    enum berth_code code = store_finding_opened(store, &opened, &count, err);
+    if (code != BERTH_OK)
+        return code;
+    take_opened(snapshot, opened, count);
+    code = health_assess(snapshot, NULL, &env->limits, &assessment, err);
     if (code != BERTH_OK)
         return code;
     list_second_looks(snapshot, &assessment);
-    struct opened *opened = NULL;
-    size_t count = 0;
     code = store_finding_keep(store, &assessment, env->now_s, env->is_acceptance, &opened, &count,
                               err);
     assessment_done(&assessment);
-    if (code != BERTH_OK)
-        return code;
-    free(snapshot->opened);
-    snapshot->opened = opened;
-    snapshot->opened_count = count;
-    return BERTH_OK;
+    if (code == BERTH_OK)
+        take_opened(snapshot, opened, count);
+    return code;
 }
 
 /* Adds a note, unless memory runs out. */

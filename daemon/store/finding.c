@@ -158,6 +158,30 @@ static enum berth_code keep_all(struct store *store, void *arg, struct berth_err
                            keeping, err);
 }
 
+enum berth_code store_finding_opened(struct store *store, struct opened **ret_opened,
+                                     size_t *ret_count, struct berth_err *err)
+{
+    struct keeping keeping = {0};
+    sqlite3_stmt *row = NULL;
+    store_core_lock(store);
+    enum berth_code code = store_core_ready(store, err);
+    if (code == BERTH_OK)
+        code = store_core_prepare(store, sql[STANDING], &row, err);
+    if (code == BERTH_OK) {
+        sqlite3_bind_int64(row, 1, store->node);
+        code = store_core_each(store, row, "reading findings", add_standing, &keeping, err);
+    }
+    sqlite3_finalize(row);
+    code = store_core_done(store, code);
+    if (code != BERTH_OK) {
+        free(keeping.opened);
+        return code;
+    }
+    *ret_opened = keeping.opened;
+    *ret_count = keeping.count;
+    return BERTH_OK;
+}
+
 enum berth_code store_finding_keep(struct store *store, const struct assessment *assessment,
                                    int64_t now_s, bool is_acceptance, struct opened **ret_opened,
                                    size_t *ret_count, struct berth_err *err)

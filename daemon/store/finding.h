@@ -18,6 +18,10 @@ enum berth_code store_finding_keep(struct store *store, const struct assessment 
                                    int64_t now_s, bool is_acceptance, struct opened **ret_opened,
                                    size_t *ret_count, struct berth_err *err);
 
+/* Returns all open findings in a new array (free), for an assessment that compares with them. */
+enum berth_code store_finding_opened(struct store *store, struct opened **ret_opened,
+                                     size_t *ret_count, struct berth_err *err);
+
 /* A stored finding. */
 struct finding_kept {
     struct finding finding; /* since_s: time when it appeared */

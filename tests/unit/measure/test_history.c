@@ -141,8 +141,17 @@ static void an_unconfirmed_finding_is_kept_but_not_listed(void **state)
     struct snapshot *good = after_run(world, store, 100, 1790000300);
     assert_true(good->opened_count == 0 && good->second_look_count == 0);
     snapshot_unref(good);
+    snapshot_unref(after_run(world, store, 200, 1790000400));
+    struct snapshot *confirmed = after_run(world, store, 400, 1790000600);
+    assert_true(confirmed->opened_count == CORES - 1 && !confirmed->opened[0].is_unconfirmed);
+    assert_int_equal(confirmed->second_look_count, 0);
+    assert_int_equal(store_finding_list(store, 0, 10, &kept, &count, &err), BERTH_OK);
+    assert_int_equal(count, CORES - 1);
+    assert_int_equal(kept[0].finding.since_s, confirmed->opened[0].since_s);
+    free(kept);
+    snapshot_unref(confirmed);
     store_close(store);
-    assert_int_equal(query(world, "SELECT count(*) FROM finding"), 0);
+    assert_int_equal(query(world, "SELECT count(*) FROM finding"), CORES - 1);
     env.limits.looks = 1;
 }
 
