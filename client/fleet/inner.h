@@ -16,7 +16,7 @@
 #define FLEET_NAME_MAX   64
 #define FLEET_TEXT_MAX   120 /* of a condition or a model */
 #define FLEET_LEAST      5   /* fewest nodes that are compared */
-#define FLEET_QUANTILES  16  /* of a baseline: measure/baseline_file.c takes no more */
+#define FLEET_QUANTILES  FLEET_KNOWN_SAMPLES
 #define FLEET_NODES_MAX  100000
 #define FLEET_VALUES_MAX 65536 /* of a node */
 #define FLEET_NONE       UINT32_MAX

@@ -11,7 +11,7 @@ struct beginning {
     char *text;
     size_t length;
     uint32_t series;
-    bool higher_is_better;
+    bool higher_is_better, has_samples;
 };
 
 struct fleet_known {
@@ -44,14 +44,43 @@ static const char *number(const char *text, const char *end, double *ret_number)
     return strncmp(stop, end, length) == 0 ? stop + length : NULL;
 }
 
-/* Reads the numbers behind the beginning; the line ends with }. */
-static bool read_numbers(const char *text, const char *end, struct fleet_known_value *value)
+/* Reads the numbers of a record's value; the line ends with }. */
+static bool read_interval(const char *text, const char *end, struct fleet_known_value *value)
 {
     double n;
     const char *at = number(text, ",\"low\":", &value->value);
     at = number(at, ",\"high\":", &value->low);
     at = number(at, ",\"n\":", &value->high);
+    value->samples = 0;
     return number(at, "}", &n) == end;
+}
+
+/* Returns the text behind a beginning; NULL when it begins otherwise. */
+static const char *behind(const char *text, const char *beginning)
+{
+    size_t length = strlen(beginning);
+    return text != NULL && strncmp(text, beginning, length) == 0 ? text + length : NULL;
+}
+
+/* Reads the numbers of a baseline's expectation. */
+static bool read_samples(const char *text, const char *end, struct fleet_known_value *value)
+{
+    double begun;
+    const char *at = number(text, ",\"accepted\":", &begun), *accepted = behind(at, "true"), *next;
+    at = behind(accepted != NULL ? accepted : behind(at, "false"), ",\"values\":[");
+    for (value->samples = 0; value->samples < FLEET_KNOWN_SAMPLES; at = next) {
+        double *sample = &value->sample[value->samples++];
+        next = number(at, ",", sample);
+        if (next == NULL)
+            return number(at, "]}", sample) == end;
+    }
+    return false;
+}
+
+static bool read_numbers(bool has_samples, const char *text, const char *end,
+                         struct fleet_known_value *value)
+{
+    return has_samples ? read_samples(text, end, value) : read_interval(text, end, value);
 }
 
 bool fleet_known_read(struct fleet_known *known, const char *line, size_t length,
@@ -65,7 +94,7 @@ bool fleet_known_read(struct fleet_known *known, const char *line, size_t length
             continue;
         ret_value->series = item->series;
         ret_value->higher_is_better = item->higher_is_better;
-        if (!read_numbers(line + item->length, line + length, ret_value))
+        if (!read_numbers(item->has_samples, line + item->length, line + length, ret_value))
             return false;
         known->next = i + 1;
         return true;
@@ -76,12 +105,15 @@ bool fleet_known_read(struct fleet_known *known, const char *line, size_t length
 void fleet_known_learn(struct fleet_known *known, const char *line, size_t length, uint32_t series,
                        bool higher_is_better)
 {
-    static const char key[] = "\"value\":";
+    static const char *const keys[] = {"\"value\":", "\"begun_s\":"};
     struct fleet_known_value value;
-    const char *found = memmem(line, length, key, sizeof key - 1);
-    size_t begin = found == NULL ? 0 : (size_t)(found - line) + sizeof key - 1;
+    const char *found = memmem(line, length, keys[0], strlen(keys[0]));
+    bool has_samples = found == NULL;
+    if (has_samples)
+        found = memmem(line, length, keys[1], strlen(keys[1]));
+    size_t begin = found == NULL ? 0 : (size_t)(found - line) + strlen(keys[has_samples]);
     if (found == NULL || begin > BEGINNING_MAX || line[length - 1] != '}' ||
-        !read_numbers(line + begin, line + length, &value) || known->next >= LINES_MAX)
+        !read_numbers(has_samples, line + begin, line + length, &value) || known->next >= LINES_MAX)
         return;
     if (known->next == known->count && known->count == known->room) {
         size_t room = 2 * known->room + 256;
@@ -99,5 +131,6 @@ void fleet_known_learn(struct fleet_known *known, const char *line, size_t lengt
         free(known->item[known->next].text);
     else
         known->count++;
-    known->item[known->next++] = (struct beginning){text, begin, series, higher_is_better};
+    known->item[known->next++] =
+        (struct beginning){text, begin, series, higher_is_better, has_samples};
 }

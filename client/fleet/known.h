@@ -1,18 +1,22 @@
 /**
- * Beginnings of value lines, kept from node to node: equal nodes have equal lines but for the
- * numbers, so most lines need no JSON parser. Each thread has its own.
+ * Beginnings of lines of records and baselines, kept from node to node: equal nodes have equal
+ * lines but for the numbers, so most lines need no JSON parser. Each thread has its own.
  */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#define FLEET_KNOWN_SAMPLES 16 /* measure/baseline_file.c takes no more */
+
 struct fleet_known;
 
 struct fleet_known_value {
     uint32_t series;
     bool higher_is_better;
-    double value, low, high;
+    double value, low, high;            /* of a record, which has no samples */
+    double sample[FLEET_KNOWN_SAMPLES]; /* of a baseline */
+    size_t samples;
 };
 
 struct fleet_known *fleet_known_new(void);        /* NULL when out of memory */

@@ -77,7 +77,7 @@ struct parsing {
     const char *path;
     size_t bad, bad_line; /* lines that are no records, and the first of them */
     const char *why;
-    bool is_measured, has_end, is_refused;
+    bool is_measured, is_baseline, has_end, is_refused;
     FILE *text; /* lines for a data lake, or NULL */
     json_t *conditions;
     int64_t at_s;
@@ -300,6 +300,21 @@ static const char *add_interval(struct fleet_node *node, const struct fleet_know
                      has_interval ? log(read->high / read->low) / 2 / SIGMAS_95 : 0);
 }
 
+/* Adds the median of a baseline's samples, and reorders them. */
+static const char *add_samples(struct fleet_node *node, struct fleet_known_value *read)
+{
+    for (size_t i = 0; i < read->samples; i++)
+        if (!is_number(read->sample[i]))
+            return "its value is no measured number";
+    struct spread spread = spread_of(read->sample, read->samples);
+    read->value = spread.median;
+    /* the standard deviation of a median of normal noise, Kenney and Keeping 1962 */
+    double own = read->samples < 3
+                     ? 0
+                     : spread.deviation / spread.median * sqrt(M_PI / 2 / (double)read->samples);
+    return add_value(node, read->series, read->higher_is_better, log(spread.median), own);
+}
+
 static const char *parse_value(struct parsing *parsing, json_t *root, const char *line,
                                size_t length)
 {
@@ -362,8 +377,10 @@ static void each_line(struct parsing *parsing, const struct fleet_part *part,
         if (lines.number > LINES_MAX)
             why = "the file has more than a million lines";
         else if (parsing->text == NULL && parsing->is_measured &&
-                 fleet_known_read(parsing->known, line, length, &read))
-            why = add_interval(parsing->node, &read);
+                 fleet_known_read(parsing->known, line, length, &read) &&
+                 (read.samples > 0) == parsing->is_baseline)
+            why = read.samples > 0 ? add_samples(parsing->node, &read)
+                                   : add_interval(parsing->node, &read);
         else if (length >= LINE_MAX_BYTES)
             why = "the line has more than 65,536 bytes";
         else if ((root = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL)) == NULL)
@@ -403,35 +420,29 @@ static const char *parse_head(struct parsing *parsing, const json_t *root)
     return NULL;
 }
 
-static const char *parse_expected(struct parsing *parsing, json_t *root)
+static const char *parse_expected(struct parsing *parsing, json_t *root, const char *line,
+                                  size_t length)
 {
-    double value[FLEET_QUANTILES];
     const json_t *values = json_object_get(root, "values"), *item;
-    size_t i, count = json_array_size(values);
     const struct fleet_metric *metric = fleet_metric_find(ui_member(root, "metric"));
-    if (count == 0 || count > FLEET_QUANTILES)
+    struct fleet_known_value read = {.samples = json_array_size(values)};
+    size_t i;
+    if (read.samples == 0 || read.samples > FLEET_KNOWN_SAMPLES)
         return "values is no array of 1 to 16 numbers";
-    json_array_foreach(values, i, item)
-    {
-        value[i] = json_number_value(item);
-        if (!is_number(value[i]))
-            return "its value is no measured number";
-        value[i] = log(value[i]);
-    }
+    json_array_foreach(values, i, item) read.sample[i] = json_number_value(item);
     if (metric == NULL) /* a newer berth's */
         return NULL;
-    struct spread spread = spread_of(value, count);
-    /* the standard deviation of a median of normal noise, Kenney and Keeping 1962 */
-    double own = count < 3 ? 0 : spread.deviation * sqrt(M_PI / 2 / (double)count);
-    uint32_t series = FLEET_SERIES_NONE;
-    const char *why = find_series(parsing, metric, root, &series);
+    read.higher_is_better = metric->higher_is_better;
+    const char *why = find_series(parsing, metric, root, &read.series);
     if (why == NULL)
-        why = add_value(parsing->node, series, metric->higher_is_better, spread.median, own);
+        why = add_samples(parsing->node, &read);
+    if (why == NULL)
+        fleet_known_learn(parsing->known, line, length, read.series, read.higher_is_better);
     if (why == NULL && parsing->text != NULL) {
         json_object_del(root, "values");
         json_object_del(root, "accepted");
         json_object_del(root, "begun_s");
-        json_object_set_new(root, "value", json_real(exp(spread.median)));
+        json_object_set_new(root, "value", json_real(read.value));
         put_line(parsing, root);
     }
     return why;
@@ -446,10 +457,9 @@ static const char *parse_end(struct parsing *parsing)
 static const char *parse_baseline(struct parsing *parsing, json_t *root, const char *line,
                                   size_t length)
 {
-    (void)line, (void)length;
     const char *record = ui_member(root, "record");
     return strcmp(record, "baseline") == 0   ? parse_head(parsing, root)
-           : strcmp(record, "expected") == 0 ? parse_expected(parsing, root)
+           : strcmp(record, "expected") == 0 ? parse_expected(parsing, root, line, length)
            : strcmp(record, "place") == 0    ? NULL
            : strcmp(record, "end") == 0      ? parse_end(parsing)
                                              : "it is no record of a baseline";
@@ -548,6 +558,7 @@ void fleet_parse_baseline(struct fleet *fleet, struct fleet_known *known,
     const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(base, "."), base);
     bool ok = begin(&parsing, fleet, known, name, path) && begin_lines(&parsing, &text, &length);
+    parsing.is_baseline = true;
     if (ok)
         each_line(&parsing, part, parse_baseline);
     parsing.is_refused = parsing.bad > 0 || !parsing.has_end; /* it counts whole or not at all */

@@ -113,19 +113,22 @@ def recall(series, folder):
     print(f"| none | | {alarms[0]} of {len(healthy)} | | " + " | ".join(f"{alarm} of {len(healthy)}" for alarm in alarms[1:]) + " |")
 
 
-def speed(series, folder, nodes=10000, kinds=64):
+def speed(series, folder, what, nodes=10000, kinds=64):
     """Wall time and memory; the values of so many drawn nodes are repeated."""
     path = pathlib.Path(folder, "speed.tar")
-    files = [drawn.files(series, "NAME", drawn.draw_node(series, i), {"driver": "570.1"}) for i in range(kinds)]
+    drew = [drawn.draw_node(series, i) for i in range(kinds)]
+    files = [{"x.baseline": drawn.baseline(series, "NAME", values)} if what == "baselines" else drawn.files(series, "NAME", values, {"driver": "570.1"})
+             for values in drew]
+    named = "x.baseline" if what == "baselines" else "node.json"
     with tarfile.open(path, "w") as tar:
         for i in range(nodes):
-            name = f"n{i:05}"
-            drawn.put_in_tar(tar, name, {**files[i % kinds], "node.json": files[i % kinds]["node.json"].replace("NAME", name)})
+            name, kind = f"n{i:05}", files[i % kinds]
+            drawn.put_in_tar(tar, name, {**kind, named: kind[named].replace("NAME", name, 1)})
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     told, wall = berth(path)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"\n{told['nodes']:,} nodes, {told['values']:,} values, {path.stat().st_size / 1e9:.1f} GB: {wall:.1f} s, "
-          f"{after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime:.1f} s of processors, {after.ru_maxrss / 1e3:.0f} MB")
+    print(f"\n{told['nodes']:,} {what}, {told['values']:,} values, {path.stat().st_size / 1e9:.1f} GB: {wall:.1f} s, "
+          f"{after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime:.1f} s of processors, {after.ru_maxrss / 1e3:.0f} MB at most so far")
     path.unlink()
 
 
@@ -134,4 +137,5 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as FOLDER:
         if "speed" not in sys.argv[1:]:
             recall(SERIES, FOLDER)
-        speed(SERIES, FOLDER)
+        speed(SERIES, FOLDER, "records")
+        speed(SERIES, FOLDER, "baselines")

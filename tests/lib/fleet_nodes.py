@@ -78,6 +78,17 @@ def files(series, name, values, software, bios="1.0", interval=0.002, fingerprin
     return {"node.json": json.dumps(node), "topology.xml": XML.format(bios=bios), "measurements.jsonl": "".join(lines)}
 
 
+def baseline(series, name, values, samples=16):
+    """A baseline file: samples of each series, within 0.2 % of its value."""
+    draw = random.Random(name)
+    lines = [{"record": "baseline", "schema": 1, "machine": name, "fingerprint": FINGERPRINT, "written_at_s": STARTED}]
+    for one, value in zip(series, values):
+        near = [float(f"{value * draw.gauss(1, 0.002):.6g}") for _ in range(samples)]
+        lines.append({**json.loads(one.key + "}"), "record": "expected", "begun_s": STARTED, "accepted": False, "values": near})
+    lines.append({"record": "end", "count": len(values)})
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+
 def put_in_tar(archive, name, contents):
     for file, text in contents.items():
         entry = tarfile.TarInfo(f"{name}/{file}")

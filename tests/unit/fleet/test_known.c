@@ -43,6 +43,43 @@ static void a_known_beginning_needs_no_parser(void **state)
     fleet_known_free(known);
 }
 
+#define EXPECTED                                                                                   \
+    "{\"record\":\"expected\",\"metric\":\"m\",\"from\":\"a\",\"to\":\"b\",\"begun_s\":"
+
+static void baselines_have_samples(void **state)
+{
+    (void)state;
+    static const char *const others[] = {
+        "1,\"accepted\":true,\"values\":[]}",
+        "1,\"accepted\":maybe,\"values\":[1]}",
+        "1,\"accepted\":true,\"values\":[1,]}",
+        "1,\"accepted\":true,\"values\":[1,2}",
+        "1,\"accepted\":true,\"values\":[1,2]",
+        "1,\"accepted\":true,\"values\":[1,2]}}",
+        "1,\"accepted\":true,\"values\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}",
+        "1,\"values\":[1,2]}",
+    };
+    struct fleet_known *known = fleet_known_new();
+    struct fleet_known_value value;
+    char line[300];
+    learn(known, EXPECTED "1790000000,\"accepted\":true,\"values\":[1,2,3]}", 1);
+    fleet_known_rewind(known);
+    assert_true(reads(known, EXPECTED "17,\"accepted\":false,\"values\":[96.5,2e3]}", &value));
+    assert_true(value.samples == 2 && value.sample[0] == 96.5 && value.sample[1] == 2000);
+    fleet_known_rewind(known);
+    assert_true(reads(known,
+                      EXPECTED "17,\"accepted\":false,\"values\":[1,2,3,4,5,6,7,8,9,10,11,12,13,"
+                               "14,15,16]}",
+                      &value));
+    assert_true(value.samples == 16 && value.sample[15] == 16);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        snprintf(line, sizeof line, EXPECTED "%s", others[i]);
+        fleet_known_rewind(known);
+        assert_false(reads(known, line, &value));
+    }
+    fleet_known_free(known);
+}
+
 static void other_lines_are_for_the_parser(void **state)
 {
     (void)state;
@@ -79,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_known_beginning_needs_no_parser),
+        cmocka_unit_test(baselines_have_samples),
         cmocka_unit_test(other_lines_are_for_the_parser),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
