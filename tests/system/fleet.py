@@ -19,6 +19,7 @@ from berthd import BIN, NODES, Daemon, findings  # noqa: E402
 from exported import run  # noqa: E402
 from report import Page, check_alone  # noqa: E402
 from tap import run_tests  # noqa: E402
+from terminal_width import WIDTH, shown  # noqa: E402
 
 SERIES = drawn.all_series(600)
 SLOW = {"n0017": drawn.Fault(0.05, ("gpu1", "gpu3")), "n0031": drawn.Fault(0.10, ("gpu2",)),
@@ -236,6 +237,48 @@ def hostile_files_are_left_out():
         assert fleet()[0] == 64 and fleet("--least", "0", folder)[0] == 64
 
 
+def damaged_files_end_in_an_answer_or_one_line():
+    """Archives and baselines with bytes changed, lost, moved and doubled: never a crash, and never a line that is too long."""
+    draw, series = random.Random(1), drawn.all_series(40)
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(f"{folder}/all.tar", "w") as tar:
+            for i in range(7):
+                drawn.put_in_tar(tar, f"n{i}", drawn.files(series, f"n{i}", drawn.draw_node(series, i), {"driver": str(i % 2)}))
+                drawn.put_in_tar(tar, f"b{i}", {"x.baseline": drawn.baseline(series, f"b{i}", drawn.draw_node(series, i))})
+        whole = pathlib.Path(folder, "all.tar").read_bytes()
+        baseline = drawn.baseline(series, "b", drawn.draw_node(series, 1)).encode()
+        for i in range(90):
+            data = bytearray(baseline if i % 3 == 0 else whole)
+            for _ in range(draw.choice((1, 3, 30, 300))):
+                at, how = draw.randrange(len(data)), draw.random()
+                if how < 0.5:
+                    data[at] = draw.randrange(256)
+                elif how < 0.7:
+                    del data[at:at + draw.randrange(600)]
+                elif how < 0.9:
+                    other = draw.randrange(len(data))
+                    data[at:at] = data[other:other + draw.randrange(600)]
+                else:
+                    data[at] = draw.choice(b'{}[],":0123456789-e.\n')
+            path = pathlib.Path(folder, f"x{i}" + (".baseline" if i % 3 == 0 else ".tar"))
+            path.write_bytes(data)
+            for options in (("--why",), ("-o", "-"), ("--lines",)):
+                done = subprocess.run([BIN / "berth", "fleet", *options, path], capture_output=True, timeout=60, check=False)
+                said = done.stderr.decode()
+                assert done.returncode in (0, 65) and all(line.startswith("berth: ") and len(line) < 1200 for line in said.splitlines()), (i, options, said)
+            path.unlink()
+
+
+def answers_fit_a_terminal():
+    with tempfile.TemporaryDirectory() as folder:
+        archive(f"{folder}/all.tar", lambda i: SLOW.get(f"n{i:04}") or (drawn.Fault(0.05) if i % 8 == 3 else None), 200,
+                software=lambda i: {"driver": "580.95.05-open-kernel-module" if i % 8 == 3 else "570"})
+        for more in ((), ("--why",)):
+            status, lines = shown("fleet", *more, folder)
+            assert status == 0 and max(map(len, lines)) <= WIDTH, (more, max(lines, key=len))
+            assert more or len(lines) < 40, len(lines)
+
+
 def lines_for_a_data_lake():
     with tempfile.TemporaryDirectory() as folder:
         archive(f"{folder}/all.tar", SLOW, 20)
@@ -254,4 +297,4 @@ def lines_for_a_data_lake():
 if __name__ == "__main__":
     sys.exit(run_tests([the_slow_ones_are_named, healthy_nodes_are_not, class_values_are_medians, a_shared_condition_is_named,
                         hardware_is_not_mixed, recorded_nodes_have_their_fingerprint, a_new_node_is_judged_by_its_class, the_page_is_complete, hostile_files_are_left_out,
-                        lines_for_a_data_lake]) > 0)
+                        damaged_files_end_in_an_answer_or_one_line, answers_fit_a_terminal, lines_for_a_data_lake]) > 0)
