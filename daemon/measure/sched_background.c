@@ -311,7 +311,14 @@ static bool begin_probe(struct sched_background *background, const struct snapsh
     sched_probe_request_done(&request);
     if (code == BERTH_OK && sched_probe_step(&background->probe, snapshot->graph, snapshot->shapes))
         return true;
-    sched_background_later(background, code != BERTH_OK ? err.detail : "the probe did not start");
+    if (code == BERTH_NO_MEMORY || code == BERTH_BUSY) {
+        sched_background_later(background, err.detail);
+        return false;
+    }
+    /* no probe measures it here: other units have their turn */
+    freshness_try(&background->freshness, &background->unit, background->begun_s);
+    background->found_in = 0;
+    sched_background_follow(background, snapshot, NULL);
     return false;
 }
 

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, Daemon, GPU_RUN, cells, findings, fake_gpu_probe, fast_clock, probe_of, started, until  # noqa: E402
+from berthd import BIN, Daemon, GPU_RUN, RUN, cells, findings, fake_gpu_probe, fast_clock, probe_of, started, until  # noqa: E402
 from claiming import claimed, release  # noqa: E402
 from gpu import devices, mi250x_pcis  # noqa: E402
 from tap import run_tests  # noqa: E402
@@ -237,6 +237,24 @@ def jobs_and_load_are_waited_for():
         assert until(lambda: units(probes), 30), measuring(daemon)
 
 
+def a_probe_that_is_gone_holds_up_no_other():
+    """The GPU probe of a stand-in can be absent; the cores are measured in any case."""
+    cpu = SCRIPT[:SCRIPT.index("for place")].replace(GPU_RUN, RUN) + f"""
+echo '{json.dumps({"record": "value", "metric": "memory_latency", "from": "numa0", "to": "numa0", "value": 90, "low": 89, "high": 91, "n": 9})}'
+echo '{json.dumps(END)}'
+echo x >> $here/cores
+"""
+    with fake_gpu_probe(SCRIPT) as (folder, probes):
+        (probes / "berth-probe-cpu").write_text("#!/bin/sh\n" + cpu)
+        (probes / "berth-probe-cpu").chmod(0o755)
+        with Daemon("--node", folder, config=f"probe_dir = {probes}\nduty_percent = 0.1\n",
+                    environment=fast_clock(3600)) as daemon:
+            daemon.wait_ready()
+            (probes / "berth-probe-gpu").unlink()
+            assert until(lambda: (probes / "cores").read_text().count("x") > 3, 30), measuring(daemon)
+            assert measuring(daemon)["last"] == "memory_latency at numa0", measuring(daemon)
+
+
 def it_sleeps_until_a_value_is_old():
     """Without a fast clock: no wake-up in some seconds, in which nobody asks."""
     with node(times=1) as (daemon, probes, _):
@@ -286,5 +304,6 @@ if __name__ == "__main__":
                         a_claim_stops_it_at_once, a_users_probe_wins, a_load_wins,
                         a_gpu_in_use_is_waited_for,
                         a_process_that_opens_a_gpu_stops_it, jobs_and_load_are_waited_for,
+                        a_probe_that_is_gone_holds_up_no_other,
                         it_sleeps_until_a_value_is_old, it_can_be_switched_off,
                         status_and_top_say_what_it_did]))
