@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "health/baseline.h"
 #include "health/findings.h"
 
 static const char *const severity_names[] = {
@@ -212,6 +213,22 @@ static const struct opened *opened_of(const struct snapshot *snap, const struct 
     return NULL;
 }
 
+/* True when a second measurement of the value is to come. None is for a cell that a later run at
+ * the same places left out, as those of the full profile are. Without a past, equals and stated
+ * values suffice. */
+static bool awaits_second_look(const struct snapshot *snap, const struct value *v)
+{
+    const struct baseline *baseline =
+        snap->baseline != NULL ? &snap->baseline[v - snap->values->item] : NULL;
+    const struct value *same = NULL;
+    size_t count = values_range_to(snap->values, v->metric, v->from, v->to, &same);
+    for (size_t i = 0; i < count; i++)
+        if (same[i].source == VALUE_MEASURED &&
+            same[i].measured_at_s >= v->measured_at_s + ASSESSMENT_SECOND_LOOK_S)
+            return false;
+    return baseline != NULL && (baseline->count > 1 || baseline->accepted);
+}
+
 /* Copies the time of the open finding. A worse value is confirmed by a fact that explains it, or by
  * the same finding from a measurement some minutes later. */
 static void copy_opened(const struct snapshot *snap, const struct health_limits *limits,
@@ -219,7 +236,8 @@ static void copy_opened(const struct snapshot *snap, const struct health_limits 
 {
     const struct opened *opened = opened_of(snap, finding);
     bool is_doubtful = limits->looks > 1 && finding->of != NULL &&
-                       finding->severity != SEVERITY_INFO && finding->explained_by == 0;
+                       finding->severity != SEVERITY_INFO && finding->explained_by == 0 &&
+                       awaits_second_look(snap, finding->of);
     if (opened != NULL)
         finding->since_s = opened->since_s;
     finding->is_unconfirmed =

@@ -188,6 +188,56 @@ static void the_second_look_confirms_some_minutes_later(void **state)
     limits.looks = 1;
 }
 
+/* A cell that a later run at the same places leaves out, as the quick profile does, gets no second
+ * look. */
+static void a_cell_that_later_runs_leave_out_is_found_by_one_look(void **state)
+{
+    (void)state;
+    const int64_t first_s = 1790000000;
+    limits.looks = 2;
+    for (int late = 0; late < 2; late++) {
+        struct fixture f = begin(nodes_cpu(&four_numas));
+        rate(&f, 1, 1, 100, 0.5);
+        nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 1), numa(&f, 1),
+                    "operation=write", 92 * GB, 91.5 * GB, 92.5 * GB);
+        for (size_t i = 0; i < f.values->count; i++)
+            f.values->item[i].measured_at_s = f.values->item[i].value > 99 * GB
+                                                  ? first_s + ASSESSMENT_SECOND_LOOK_S - 1 + late
+                                                  : first_s;
+        with_baselines(&f);
+        assess(&f, NULL);
+        assert_int_equal(f.assessment.count, 1);
+        assert_int_equal(f.assessment.finding[0].is_unconfirmed, late == 0);
+        end(&f);
+    }
+    limits.looks = 1;
+}
+
+/* On a node's first day a value far from its equals is a finding at once. */
+static void without_a_past_equals_suffice(void **state)
+{
+    (void)state;
+    limits.looks = 2;
+    for (int past = 0; past < 4; past++) { /* nothing; one value; an accepted one; two */
+        struct fixture f = begin(nodes_cpu(&four_numas));
+        for (int n = 0; n < 4; n++)
+            rate(&f, n, n, n == 1 ? 60 : 100, 0.5);
+        with_baselines(&f);
+        for (size_t i = 0; i < f.snap->values->count; i++) {
+            f.snap->baseline[i].median = f.snap->values->item[i].value;
+            f.snap->baseline[i].count = past == 0 ? 0 : past == 3 ? 2 : 1;
+            f.snap->baseline[i].accepted = past == 2;
+        }
+        assess(&f, NULL);
+        assert_int_equal(f.assessment.count, 1);
+        assert_string_equal(f.assessment.finding[0].code, "slower-than-peers");
+        assert_int_equal(f.assessment.finding[0].is_unconfirmed, past >= 2);
+        assert_int_equal(f.assessment.verdict, past >= 2 ? VERDICT_HEALTHY : VERDICT_DEGRADED);
+        end(&f);
+    }
+    limits.looks = 1;
+}
+
 /* The verdict and the reason to drain are those of confirmed findings. */
 static void an_unconfirmed_finding_drains_nothing_and_stands_last(void **state)
 {
@@ -242,6 +292,8 @@ int main(void)
         cmocka_unit_test(a_finding_stands_since_it_appeared),
         cmocka_unit_test(axes_of_a_pair_are_told_apart),
         cmocka_unit_test(the_second_look_confirms_some_minutes_later),
+        cmocka_unit_test(a_cell_that_later_runs_leave_out_is_found_by_one_look),
+        cmocka_unit_test(without_a_past_equals_suffice),
         cmocka_unit_test(an_unconfirmed_finding_drains_nothing_and_stands_last),
         cmocka_unit_test(improvements_degrade_nothing),
     };
