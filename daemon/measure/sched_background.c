@@ -21,6 +21,7 @@
 /* time whose share a unit may take, and the time that it may take with any share */
 #define SHARED_S 1200
 #define LEAST_NS 300e6
+#define TUNING   2 /* times the budget, for launch shapes besides a metric */
 /* least cost that is expected of a unit before its first run */
 #define UNKNOWN_NS UINT64_C(500000000)
 
@@ -116,11 +117,11 @@ static enum berth_code next_unit(struct sched_background *background,
                           &background->view.oldest_at_s, err);
 }
 
-/* True for several metrics of the GPU that tunes launch shapes, while these no longer hold. The
- * budget of a run has the time to tune for one metric. */
-static bool must_be_one(const struct sched_background *background, const struct snapshot *snapshot)
+/* True for the GPU that tunes launch shapes, while these no longer hold. It is measured one metric
+ * at a time then, because the budget of a run has not the time to tune for several. */
+static bool is_tuning(const struct sched_background *background, const struct snapshot *snapshot)
 {
-    return background->unit.place != PLACE_NONE && count_metrics(&background->unit) > 1 &&
+    return background->unit.place != PLACE_NONE &&
            background->unit.place == graph_next(snapshot->graph, PLACE_GPU, 0) &&
            tuning_is_due(snapshot->shapes, snapshot->graph, clock_now_s(background->env.clock));
 }
@@ -133,7 +134,7 @@ static bool find_next(struct sched_background *background, const struct snapshot
     background->found_in = snapshot->generation;
     background->found_with_s = background->env.config->freshness_s;
     enum berth_code code = next_unit(background, snapshot, background->most, &err);
-    if (code == BERTH_OK && must_be_one(background, snapshot))
+    if (code == BERTH_OK && count_metrics(&background->unit) > 1 && is_tuning(background, snapshot))
         code = next_unit(background, snapshot, 1, &err);
     if (code != BERTH_OK)
         log_line(LOG_LEVEL_WARNING, "nothing is measured in the background: %s", err.detail);
@@ -300,7 +301,8 @@ static bool begin_probe(struct sched_background *background, const struct snapsh
     struct probe_request request = {
         .is_background = true,
         .at = background->unit.place,
-        .budget_ns = budget_ns(background, is_gpu(snapshot->graph, background->unit.place)),
+        .budget_ns = budget_ns(background, is_gpu(snapshot->graph, background->unit.place)) *
+                     (is_tuning(background, snapshot) ? TUNING : 1),
         .metrics = metrics_of(&background->unit),
         .places = strdup(graph_place(snapshot->graph, background->unit.place)->name)};
     background->probe.claims.set = claims;

@@ -265,7 +265,7 @@ echo '{{"record":"end","status":"complete","elapsed_ns":5,"conditions":{{"shapes
         runs = [line for line in started(probes) if "--places" in line]
         pci = next(place["pci"] for place in daemon.call("io.berth.Fabric.GetNode")["places"] if place["name"] == "gpu0")
         anew = [line for line in runs if f"--places {pci} " in line and "--tune" in line]
-        assert len(anew) == 2 and all("," not in line.split("--metrics ")[1].split()[0] for line in anew), runs
+        assert len(anew) == 2 and all("--budget-ns 2400000000 " in line and "," not in line.split("--metrics ")[1].split()[0] for line in anew), runs
         assert until(lambda: started(probes)[-1].count("--tune") == 0, 60), started(probes)
 
 

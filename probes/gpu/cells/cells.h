@@ -152,7 +152,7 @@ size_t gpu_cells_tune_shapes(int multiprocessors, enum gpu_cells_grid first,
 size_t gpu_cells_tune_best(const struct gpu_cells_try *tries, size_t count);
 
 /* True when the rates of a shape have drifted from those at tuning: the repetitions lie apart, and
- * by more than two equally fast shapes do. False where those at tuning are unknown. */
+ * the medians by more than 5 percent. False where those at tuning are unknown. */
 bool gpu_cells_tune_drifted(const struct gpu_tuned *then, const struct gpu_tuned *now);
 
 /* Transfers at the same time: copies between the host and sets of devices, and copies between

@@ -389,10 +389,11 @@ static void drift_is_beyond_both_ranges(void **state)
     (void)state;
     const struct gpu_tuned then = {100, 99, 101, 90}, unknown = {0};
     assert_false(gpu_cells_tune_drifted(&then, &then));
-    assert_false(gpu_cells_tune_drifted(&then, &(struct gpu_tuned){97, 94, 99, 0})); /* overlap */
+    assert_false(gpu_cells_tune_drifted(&then, &(struct gpu_tuned){94, 90, 99, 0})); /* overlap */
     assert_false(gpu_cells_tune_drifted(&then, &(struct gpu_tuned){101.1, 101.05, 101.2, 0}));
-    assert_true(gpu_cells_tune_drifted(&then, &(struct gpu_tuned){97, 96, 98, 0}));
-    assert_true(gpu_cells_tune_drifted(&then, &(struct gpu_tuned){103, 102, 104, 0}));
+    assert_false(gpu_cells_tune_drifted(&then, &(struct gpu_tuned){97, 96, 98, 0}));
+    assert_true(gpu_cells_tune_drifted(&then, &(struct gpu_tuned){94, 93, 95, 0}));
+    assert_true(gpu_cells_tune_drifted(&then, &(struct gpu_tuned){106, 105, 107, 0}));
     assert_false(gpu_cells_tune_drifted(&unknown, &then));
 }
 
