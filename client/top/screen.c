@@ -111,7 +111,10 @@ static void put_now(struct screen *screen)
     ui_put(&line, "%s%s; store %s; %d client%s",
            json_is_integer(last) ? "measured last " : "never measured",
            json_is_integer(last) ? ui_when(when, json_integer_value(last)) : "",
-           ui_member(top->status, "store"), clients, clients == 1 ? "" : "s");
+           strcmp(ui_member(top->status, "store"), "memory_only") == 0
+               ? "in memory only"
+               : ui_member(top->status, "store"),
+           clients, clients == 1 ? "" : "s");
     size_t waiting = json_array_size(json_object_get(top->claims, "waiting"));
     if (waiting > 0)
         ui_put(&line, "; %zu claim%s for profiling wait%s", waiting, waiting == 1 ? "" : "s",

@@ -8,6 +8,8 @@
 
 #include "ui/answer.h"
 
+#define PLACES_SHOWN 8
+
 /* Joins names as "gpu0, gpu1, numa3" in a new string; NULL when out of memory. */
 static char *join(const json_t *places)
 {
@@ -94,14 +96,51 @@ static void put_table(struct ui *ui, const json_t *claims)
     ui_table_end(&table, 0, true);
 }
 
+/* The first line: how many claims, on which places. */
+static void put_claimed(struct ui *ui, const json_t *claims)
+{
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    json_t *all = json_object(), *unused;
+    const json_t *claim, *place;
+    const char *name, *separator = "";
+    size_t i, k, shown = 0;
+    json_array_foreach(claims, i, claim)
+    {
+        json_array_foreach(json_object_get(claim, "places"), k, place)
+        {
+            if (json_is_string(place))
+                json_object_set_new(all, json_string_value(place), json_true());
+        }
+    }
+    ui_put(&line, "%zu claim%s on ", i, i == 1 ? "" : "s");
+    json_object_foreach(all, name, unused)
+    {
+        if (shown++ == PLACES_SHOWN)
+            break;
+        ui_put(&line, "%s", separator);
+        ui_text(&line, name);
+        separator = ", ";
+    }
+    if (json_object_size(all) > PLACES_SHOWN)
+        ui_put(&line, " and %zu more", json_object_size(all) - PLACES_SHOWN);
+    ui_style(ui, UI_BOLD);
+    ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
+    ui_style(ui, UI_PLAIN);
+    ui->failed = ui->failed || line.failed;
+    json_decref(all);
+    ui_done(&line);
+}
+
 void ui_claims(struct ui *ui, const json_t *reply)
 {
     const json_t *claims = json_object_get(reply, "claims"),
                  *waiting = json_object_get(reply, "waiting");
-    if (json_array_size(claims) == 0)
-        ui_put(ui, "nothing is claimed\n");
-    else
+    if (json_array_size(claims) > 0) {
+        put_claimed(ui, claims);
         put_table(ui, claims);
+    } else {
+        ui_put(ui, "nothing is claimed\n");
+    }
     if (json_array_size(waiting) == 0)
         return;
     ui_put(ui, "\nwaiting, in the order of arrival\n");

@@ -363,7 +363,7 @@ def the_command_claims_lists_and_releases():
         assert 7190 < one["expires_at_s"] - time.time() < 7210 and one["owner_pid"] == os.getpid() and one["key"] == "job7"
         assert command(daemon, "claim", "gpu5", "--ttl", "60", "--profiling", "--configuration", "pmc")[0] == 0
         status, out, _ = command(daemon, "claims")
-        assert status == 0 and len(out.splitlines()) == 3 and f"process {os.getpid()}" in out and "profiling: pmc" in out, out
+        assert status == 0 and len(out.splitlines()) == 4 and out.startswith("2 claims on gpu0, gpu1, gpu5\n") and f"process {os.getpid()}" in out and "profiling: pmc" in out, out
         # expires_at_s is rounded to a second
         assert until(lambda: json.loads(command(daemon, "--json", "claims")[1]) == daemon.call(PLACEMENT + "ListClaims"))
         status, out, error = command(daemon, "claim", "numa3", "--ttl", "1d")
