@@ -155,26 +155,27 @@ static json_t *class_json(const struct fleet_class *class, bool with_series)
                                (json_int_t) class->count, "slow", (json_int_t) class->slow,
                                "series", (json_int_t) class->series, "compared", class->tests > 0);
     json_object_set_new(object, "losses", losses_json(class));
+    if (class->name != NULL)
+        json_object_set_new(
+            object, class->is_without ? "without" : "with",
+            json_pack("{s:s, s:s}", "condition", class->name, "value", class->value));
     if (with_series)
         json_object_set_new(object, "values", series_json(class));
     return object;
 }
 
-static json_t *shared_json(const struct fleet *fleet, const struct fleet_shared *shared)
+static json_t *shared_json(const struct fleet_shared *shared)
 {
-    json_t *slower = shared->test == NULL
-                         ? json_null()
-                         : json_pack("{s:o, s:f, s:f}", "metric",
-                                     shared->test->series->metric == NULL
-                                         ? json_null()
-                                         : json_string(shared->test->series->metric->name),
-                                     "loss", shared->loss, "p", shared->loss_p);
+    json_t *slower = json_null();
+    if (shared->is_slower)
+        slower = json_pack("{s:o, s:f, s:f}", "metric",
+                           shared->metric == NULL ? json_null() : json_string(shared->metric->name),
+                           "loss", shared->loss, "p", shared->loss_p);
     return json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:o}", "fingerprint",
-                     text_or_null(fleet->class[shared->class].fingerprint), "condition",
-                     shared->name, "value", shared->value, "slow_with",
-                     (json_int_t)shared->slow_with, "with", (json_int_t)shared->with, "slow",
-                     (json_int_t)shared->slow, "nodes", (json_int_t)shared->nodes, "p", shared->p,
-                     "slower", slower);
+                     text_or_null(shared->fingerprint), "condition", shared->name, "value",
+                     shared->value, "slow_with", (json_int_t)shared->slow_with, "with",
+                     (json_int_t)shared->with, "slow", (json_int_t)shared->slow, "nodes",
+                     (json_int_t)shared->nodes, "p", shared->p, "slower", slower);
 }
 
 json_t *fleet_json(const struct fleet *fleet, bool with_series)
@@ -186,7 +187,7 @@ json_t *fleet_json(const struct fleet *fleet, bool with_series)
         compared += fleet->class[i].tests > 0 ? fleet->class[i].count : 0;
     }
     for (size_t i = 0; i < fleet->shared_count; i++)
-        json_array_append_new(shared, shared_json(fleet, &fleet->shared[i]));
+        json_array_append_new(shared, shared_json(&fleet->shared[i]));
     for (size_t i = 0; i < fleet->left_out_count && i < FLEET_LEFT_OUT_MAX; i++)
         json_array_append_new(left_out, json_pack("{s:s, s:s}", "file", fleet->left_out[i].file,
                                                   "why", fleet->left_out[i].why));
@@ -202,7 +203,8 @@ const char *fleet_baseline(const struct fleet *fleet, size_t class, struct ui *t
 {
     const struct fleet_class *of = &fleet->class[class];
     int64_t at_s = 0;
-    if (of->tests == 0 || of->fingerprint[0] == '\0')
+    bool is_slower = of->name != NULL && !of->is_without; /* than others with that fingerprint */
+    if (of->tests == 0 || of->fingerprint[0] == '\0' || is_slower)
         return NULL;
     for (size_t i = 0; i < of->count; i++)
         at_s = of->node[i]->at_s > at_s ? of->node[i]->at_s : at_s;

@@ -169,6 +169,8 @@ struct mean {
 static bool add_means(struct work *work, struct fleet_node *node, struct mean *mean)
 {
     const struct fleet_class *class = work->class;
+    free(node->mean); /* of a class that was divided */
+    free(node->whole);
     node->mean = calloc((size_t)work->groups + 1, sizeof *node->mean);
     node->whole = calloc((size_t)work->groups + 1, sizeof *node->whole);
     if (node->mean == NULL || node->whole == NULL)
@@ -411,6 +413,7 @@ static void judge(const struct work *work, struct fleet_node *node)
 {
     size_t tests = 0;
     node->item.test = node->worst.test = FLEET_NONE;
+    node->log_p = 0;
     each_excess(work, node, judge_test, &tests);
     if (node->item.test == FLEET_NONE)
         return;
@@ -470,12 +473,11 @@ static bool find_classes(struct fleet *fleet)
     if (fleet->class == NULL)
         return false;
     for (size_t i = 0; i < fleet->count; i++) {
-        struct fleet_node *node = fleet->node[i];
+        const struct fleet_node *node = fleet->node[i];
         if (i == 0 || !is_alike(fleet->node[i - 1], node))
             fleet->class[fleet->class_count++] = (struct fleet_class){
                 .fingerprint = node->fingerprint, .models = node->models, .node = &fleet->node[i]};
-        node->class = fleet->class_count - 1;
-        fleet->class[node->class].count++;
+        fleet->class[fleet->class_count - 1].count++;
     }
     return true;
 }
@@ -510,12 +512,53 @@ static bool name_slow(struct fleet *fleet)
     return true;
 }
 
+/* Divides a class into the nodes without a condition and those with it, which become the next
+ * class. */
+static bool divide(struct fleet *fleet, size_t number, const struct fleet_shared *by)
+{
+    struct fleet_class *class = &fleet->class[number], *next = class + 1;
+    struct fleet_node **with = malloc(class->count * sizeof(*with));
+    size_t count = 0, kept = 0;
+    if (with == NULL)
+        return false;
+    fleet_class_done(class);
+    for (size_t i = 0; i < class->count; i++)
+        if (fleet_has(class->node[i], by))
+            with[count++] = class->node[i];
+        else
+            class->node[kept++] = class->node[i];
+    memcpy(class->node + kept, with, count * sizeof(*with));
+    free(with);
+    memmove(next + 1, next, (fleet->class_count - number - 1) * sizeof *next);
+    fleet->class_count++;
+    *next = *class = (struct fleet_class){.fingerprint = class->fingerprint,
+                                          .models = class->models,
+                                          .node = class->node,
+                                          .count = kept,
+                                          .name = by->name,
+                                          .value = by->value,
+                                          .is_without = true};
+    next->node += kept;
+    next->count = count;
+    next->is_without = false;
+    return true;
+}
+
 bool fleet_compare(struct fleet *fleet)
 {
     if (!find_classes(fleet))
         return false;
-    for (size_t i = 0; i < fleet->class_count; i++)
-        if (fleet->class[i].count >= FLEET_LEAST && !compare_class(fleet, &fleet->class[i]))
+    for (size_t i = 0; i < fleet->class_count;) {
+        struct fleet_class *class = &fleet->class[i];
+        struct fleet_shared by = {0};
+        if (class->count >= FLEET_LEAST &&
+            !(compare_class(fleet, class) && fleet_find_division(fleet, class, &by) &&
+              (by.name == NULL || divide(fleet, i, &by))))
             return false;
+        i += by.name == NULL;
+    }
+    for (size_t i = 0; i < fleet->class_count; i++)
+        for (size_t k = 0; k < fleet->class[i].count; k++)
+            fleet->class[i].node[k]->class = i;
     return name_slow(fleet) && fleet_conditions(fleet);
 }

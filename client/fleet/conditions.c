@@ -7,6 +7,7 @@
 
 #define VALUES_MAX 512 /* names with values of a class */
 #define CHANCE     0.01
+#define DIVIDES    0.2 /* share of nodes that moves median and spread */
 
 const char *fleet_condition_of(const struct fleet_node *node, const char *name)
 {
@@ -16,7 +17,7 @@ const char *fleet_condition_of(const struct fleet_node *node, const char *name)
     return NULL;
 }
 
-static bool has(const struct fleet_node *node, const struct fleet_shared *shared)
+bool fleet_has(const struct fleet_node *node, const struct fleet_shared *shared)
 {
     const char *value = fleet_condition_of(node, shared->name);
     return value != NULL && strcmp(value, shared->value) == 0;
@@ -36,7 +37,8 @@ static size_t list_conditions(const struct fleet_class *class, struct fleet_shar
             if (at == VALUES_MAX)
                 continue;
             if (at == count)
-                all[count++] = (struct fleet_shared){.name = node->condition[k].name,
+                all[count++] = (struct fleet_shared){.fingerprint = class->fingerprint,
+                                                     .name = node->condition[k].name,
                                                      .value = node->condition[k].value,
                                                      .slow = class->slow,
                                                      .nodes = class->count,
@@ -79,7 +81,7 @@ static void compare_mean(const struct fleet_class *class, size_t test, struct fl
     double ranks = 0;
     for (size_t i = 0; i < class->count; i++)
         if (!isnan(class->node[i]->mean[test - class->series])) {
-            bool has_it = has(class->node[i], shared);
+            bool has_it = fleet_has(class->node[i], shared);
             ranked[count++] = (struct ranked){class->node[i]->mean[test - class->series], has_it};
             with += has_it;
         }
@@ -94,9 +96,10 @@ static void compare_mean(const struct fleet_class *class, size_t test, struct fl
            p = exp(spread_log_normal(u / deviation)),
            loss = fleet_loss(median_of(ranked, count, true, room) -
                              median_of(ranked, count, false, room));
-    if (loss < least || (shared->test != NULL && shared->loss_p <= p))
+    if (loss < least || (shared->is_slower && shared->loss_p <= p))
         return;
-    shared->test = &class->test[test];
+    shared->is_slower = true;
+    shared->metric = class->test[test].series->metric;
     shared->loss = loss;
     shared->loss_p = p;
 }
@@ -129,7 +132,7 @@ static bool judge(const struct fleet *fleet, const struct fleet_class *class,
                 compare_mean(class, k, shared, ranked, room, fleet->settings.least);
         shared->loss_p *= (double)(count * wide);
         if (shared->loss_p > CHANCE)
-            shared->test = NULL;
+            shared->is_slower = false;
     }
     free(ranked);
     free(room);
@@ -143,28 +146,64 @@ static int compare_shared(const void *a, const void *b)
                                               : strcmp(one->name, other->name);
 }
 
+/* Adds found conditions. */
+static bool add(struct fleet *fleet, const struct fleet_shared *found, size_t count)
+{
+    struct fleet_shared *more =
+        realloc(fleet->shared, (fleet->shared_count + count + 1) * sizeof *more);
+    if (more == NULL)
+        return false;
+    fleet->shared = more;
+    memcpy(more + fleet->shared_count, found, count * sizeof *more);
+    fleet->shared_count += count;
+    return true;
+}
+
+/* Counts the slow nodes of a condition by which classes were divided, in all of them. */
+static void count_slow(const struct fleet *fleet, struct fleet_shared *shared)
+{
+    shared->slow = shared->slow_with = 0;
+    for (size_t i = 0; i < fleet->count; i++)
+        if (fleet->node[i]->is_slow &&
+            strcmp(fleet->node[i]->fingerprint, shared->fingerprint) == 0) {
+            shared->slow++;
+            shared->slow_with += fleet_has(fleet->node[i], shared);
+        }
+}
+
+bool fleet_find_division(struct fleet *fleet, const struct fleet_class *class,
+                         struct fleet_shared *ret_shared)
+{
+    struct fleet_shared *all = malloc(VALUES_MAX * sizeof *all);
+    size_t count = all == NULL ? 0 : list_conditions(class, all);
+    bool ok = all != NULL && judge(fleet, class, all, count);
+    *ret_shared = (struct fleet_shared){0};
+    for (size_t i = 0; ok && i < count; i++) {
+        size_t fewer =
+            all[i].with < all[i].nodes - all[i].with ? all[i].with : all[i].nodes - all[i].with;
+        if (all[i].is_slower && fewer >= FLEET_LEAST &&
+            (double)fewer >= DIVIDES * (double)all[i].nodes &&
+            (ret_shared->name == NULL || all[i].loss > ret_shared->loss))
+            *ret_shared = all[i];
+    }
+    free(all);
+    return ok && (ret_shared->name == NULL || add(fleet, ret_shared, 1));
+}
+
 bool fleet_conditions(struct fleet *fleet)
 {
     struct fleet_shared *all = malloc(VALUES_MAX * sizeof *all);
     bool ok = all != NULL;
+    for (size_t i = 0; i < fleet->shared_count; i++)
+        count_slow(fleet, &fleet->shared[i]);
     for (size_t i = 0; ok && i < fleet->class_count; i++) {
         const struct fleet_class *class = &fleet->class[i];
         size_t count = class->tests > 0 ? list_conditions(class, all) : 0, kept = 0;
         ok = class->tests == 0 || judge(fleet, class, all, count);
-        for (size_t k = 0; ok && k < count; k++) {
-            bool is_shared = all[k].p <= CHANCE;
-            all[k].class = i;
-            if (is_shared || all[k].test != NULL)
+        for (size_t k = 0; ok && k < count; k++)
+            if (all[k].p <= CHANCE || all[k].is_slower)
                 all[kept++] = all[k];
-        }
-        struct fleet_shared *more =
-            ok ? realloc(fleet->shared, (fleet->shared_count + kept + 1) * sizeof *more) : NULL;
-        ok = more != NULL;
-        if (ok) {
-            fleet->shared = more;
-            memcpy(more + fleet->shared_count, all, kept * sizeof *more);
-            fleet->shared_count += kept;
-        }
+        ok = ok && add(fleet, all, kept);
     }
     if (ok && fleet->shared_count > 0)
         qsort(fleet->shared, fleet->shared_count, sizeof *fleet->shared, compare_shared);

@@ -42,17 +42,21 @@ void fleet_node_free(struct fleet_node *node)
     free(node);
 }
 
+void fleet_class_done(struct fleet_class *class)
+{
+    for (size_t i = 0; i < class->tests; i++)
+        free(class->test[i].quantile);
+    free(class->test);
+}
+
 void fleet_free(struct fleet *fleet)
 {
     if (fleet == NULL)
         return;
     for (size_t i = 0; i < fleet->count; i++)
         fleet_node_free(fleet->node[i]);
-    for (size_t i = 0; i < fleet->class_count; i++) {
-        for (size_t k = 0; k < fleet->class[i].tests; k++)
-            free(fleet->class[i].test[k].quantile);
-        free(fleet->class[i].test);
-    }
+    for (size_t i = 0; i < fleet->class_count; i++)
+        fleet_class_done(&fleet->class[i]);
     for (size_t i = 0; i < FLEET_LEFT_OUT_MAX && fleet->left_out != NULL; i++) {
         free(fleet->left_out[i].file);
         free(fleet->left_out[i].why);

@@ -70,16 +70,19 @@ struct fleet_class {
     size_t count, slow;
     struct fleet_test *test; /* series, then means */
     size_t series, tests;    /* tests: 0 for a class that is not compared */
+    /* of a class that was divided by a condition: that of its nodes, or what they have not */
+    const char *name, *value;
+    bool is_without;
 };
 
 /* A condition of nodes that are slow more often than chance allows, or slower altogether. */
 struct fleet_shared {
-    size_t class;
-    const char *name, *value;
+    const char *fingerprint, *name, *value;
     size_t slow_with, with, slow, nodes;
     double p; /* for all conditions of the class together; 1: the slow nodes do not share it */
-    /* by how much nodes with it are slower, in all or in one metric; test NULL: not slower */
-    const struct fleet_test *test;
+    /* by how much nodes with it are slower, in all (metric NULL) or in one metric */
+    bool is_slower;
+    const struct fleet_metric *metric;
     double loss, loss_p;
 };
 
@@ -112,6 +115,9 @@ void fleet_leave_out(struct fleet *fleet, const char *file, const char *format, 
 void fleet_add(struct fleet *fleet, struct fleet_node *take_node, const char *file);
 void fleet_node_free(struct fleet_node *node);
 
+/* Frees the tests of a class. */
+void fleet_class_done(struct fleet_class *class);
+
 /* A file, or a part of an archive. */
 struct fleet_part {
     int fd;
@@ -128,8 +134,15 @@ void fleet_parse_node(struct fleet *fleet, struct fleet_known *known,
 void fleet_parse_baseline(struct fleet *fleet, struct fleet_known *known,
                           const struct fleet_part *part, const char *path);
 
-/* fleet/conditions.c: finds shared conditions. False when out of memory. */
+/* fleet/conditions.c: adds shared conditions of each class. False when out of memory. */
 bool fleet_conditions(struct fleet *fleet);
+
+/* Adds the condition that divides a class: a fifth of its nodes at least have it and are slower,
+ * and as many have it not. One median then stands for neither. ret_shared: it, name NULL where
+ * there is none. False when out of memory. */
+bool fleet_find_division(struct fleet *fleet, const struct fleet_class *class,
+                         struct fleet_shared *ret_shared);
+bool fleet_has(const struct fleet_node *node, const struct fleet_shared *shared);
 const char *fleet_condition_of(const struct fleet_node *node, const char *name); /* or NULL */
 
 /* Returns a loss as a share: 0.1 is 10 % slower, or 1/9 longer. */

@@ -223,6 +223,8 @@ static void put_class(struct ui *page, const json_t *class)
     char nodes[FLEET_WORD], slow[FLEET_WORD];
     ui_put(page, "<h3>");
     picture_text(page, ui_member(class, "models"));
+    fleet_part(nodes, class);
+    picture_text(page, nodes);
     ui_put(page, " <span class=\"small\">hardware ");
     picture_text(page, *fingerprint != '\0' ? fingerprint : "unknown");
     ui_put(page, "</span></h3>\n");

@@ -56,6 +56,16 @@ void fleet_what(char buffer[FLEET_WORD], const json_t *item)
         buffer + length, FLEET_WORD - length, " %s=%s", key, json_string_value(value));
 }
 
+void fleet_part(char buffer[FLEET_WORD], const json_t *class)
+{
+    const json_t *with = json_object_get(class, "with"),
+                 *part = with != NULL ? with : json_object_get(class, "without");
+    buffer[0] = '\0';
+    if (part != NULL)
+        snprintf(buffer, FLEET_WORD, ", %s %s %s", with != NULL ? "with" : "without",
+                 ui_member(part, "condition"), ui_member(part, "value"));
+}
+
 /* Writes the answer in one sentence, with the worst nodes as far as a line has room. */
 void fleet_first_line(struct ui *ui, const json_t *answer)
 {
@@ -196,7 +206,7 @@ static void put_classes(struct ui *ui, const json_t *classes)
     struct ui_table table;
     const json_t *class;
     size_t i;
-    char word[FLEET_WORD];
+    char word[FLEET_WORD], part[FLEET_WORD];
     ui_put(ui, "\n");
     ui_table_begin(&table, ui, "lrrrl");
     ui_cell(&table, "hardware");
@@ -218,7 +228,8 @@ static void put_classes(struct ui *ui, const json_t *classes)
                             : "too few");
         ui_cell(&table, "%s",
                 fleet_count(word, json_integer_value(json_object_get(class, "series"))));
-        ui_cell(&table, "%s", ui_member(class, "models"));
+        fleet_part(part, class);
+        ui_cell(&table, "%s%s", ui_member(class, "models"), part);
     }
     ui_table_end(&table, 0, true);
     if (json_array_size(classes) > ROWS && !ui->why)

@@ -14,6 +14,9 @@ const char *fleet_percent(char buffer[FLEET_WORD], double loss);    /* -8.1 % fo
 void fleet_where(char buffer[FLEET_WORD], const json_t *item);
 void fleet_what(char buffer[FLEET_WORD], const json_t *item);
 
+/* Writes the condition by which a class was divided, after a comma; "" none. */
+void fleet_part(char buffer[FLEET_WORD], const json_t *class);
+
 /* Write the answer in one sentence, and a shared condition. */
 void fleet_first_line(struct ui *ui, const json_t *answer);
 void fleet_shared_line(struct ui *ui, const json_t *shared);

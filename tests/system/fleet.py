@@ -114,6 +114,32 @@ def a_shared_condition_is_named():
         assert [(one["condition"], one["value"]) for one in told["shared"]] == [("bios", "2.1")], told["shared"]
 
 
+def a_condition_of_many_divides_the_class():
+    """Half of the nodes are slower altogether; a slow pair is found in either half."""
+    faults = {"n0020": drawn.Fault(0.08, ("gpu1", "gpu3")), "n0151": drawn.Fault(0.12, ("gpu0", "gpu2"))}
+
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(f"{folder}/all.tar", "w") as tar:
+            for i in range(200):
+                values = drawn.draw_node(SERIES, i, faults.get(f"n{i:04}"))
+                if i % 2:
+                    values = [value * (1.06 if series.is_time else 0.94) for series, value in zip(SERIES, values)]
+                drawn.put_in_tar(tar, f"n{i:04}", drawn.files(SERIES, f"n{i:04}", values, {"driver": "580" if i % 2 else "570", "kernel": f"6.{i % 3}"}))
+        told, said = answer("--baseline", f"{folder}/baselines", folder)
+        assert {slow["node"]: slow["worst"]["from"] for slow in told["slow"]} == {"n0020": "gpu1", "n0151": "gpu0"}, told["slow"]
+        (shared,) = told["shared"]
+        assert (shared["condition"], shared["value"], shared["with"], shared["nodes"], shared["slow_with"], shared["slow"]) == ("driver", "580", 100, 200, 1, 2)
+        assert 0.05 < shared["slower"]["loss"] < 0.07, shared
+        assert [(one["nodes"], one.get("with"), one.get("without")) for one in told["classes"]] == [
+            (100, None, {"condition": "driver", "value": "580"}), (100, {"condition": "driver", "value": "580"}, None)]
+        # the baseline is that of the faster ones
+        (file,) = pathlib.Path(folder, "baselines").iterdir()
+        head, first = map(json.loads, file.read_text().splitlines()[:2])
+        assert head["nodes"] == 100 and abs(sorted(first["values"])[8] / SERIES[0].value - 1) < 0.02, (head, first)
+        text = fleet("-o", f"{folder}/page.html", folder)[1]
+        assert "with driver 580" in text and "without driver 580" in pathlib.Path(folder, "page.html").read_text()
+
+
 def hardware_is_not_mixed():
     with tempfile.TemporaryDirectory() as folder:
         for i in range(24):
@@ -295,6 +321,6 @@ def lines_for_a_data_lake():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([the_slow_ones_are_named, healthy_nodes_are_not, class_values_are_medians, a_shared_condition_is_named,
+    sys.exit(run_tests([the_slow_ones_are_named, healthy_nodes_are_not, class_values_are_medians, a_shared_condition_is_named, a_condition_of_many_divides_the_class,
                         hardware_is_not_mixed, recorded_nodes_have_their_fingerprint, a_new_node_is_judged_by_its_class, the_page_is_complete, hostile_files_are_left_out,
                         damaged_files_end_in_an_answer_or_one_line, answers_fit_a_terminal, lines_for_a_data_lake]) > 0)
