@@ -15,7 +15,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define FIRST_S   60  /* after the daemon's start; also the first wait for others */
 #define LONGEST_S 600 /* wait for others */
-#define GUARD_MS  20
+#define GUARD_MS  10
 #define LEAST_MS  20
 #define DAY_MS    UINT64_C(86400000) /* a longer wait is looked at again, for a set clock */
 /* time whose share a unit may take, and the time that it may take with any share */

@@ -2,6 +2,7 @@
 """Measures background measuring on this machine, with the real probes; GPUs are a stand-in's.
 
 claims N       prints the milliseconds until N claims were granted that each stopped a probe
+openings N     prints the milliseconds from the opening of a GPU to the end of the probe, N times
 duty SECONDS   prints the share of this time that it took, and the daemon's wake-ups
 """
 import contextlib
@@ -37,7 +38,7 @@ def measured(config, **more):
         (node / "node.json").write_text(json.dumps({**description, "origin": "standin"}))
         with Daemon("--node", node, config=f"probe_dir = {probes}\n{config}", **more) as daemon:
             daemon.wait_ready(120)
-            yield daemon
+            yield daemon, node
 
 
 def child(pid):
@@ -50,7 +51,7 @@ def child(pid):
 def claims(count):
     """Each claim comes at a random time of a probe's life."""
     times = []
-    with measured("freshness_s = 60\nduty_percent = 100\n", environment=fast_clock(3600)) as daemon:
+    with measured("freshness_s = 60\nduty_percent = 100\n", environment=fast_clock(3600)) as (daemon, _):
         while len(times) < count:
             probe = until(lambda: (guardian := child(daemon.process.pid)) and child(guardian), 60)
             assert probe, daemon.status()
@@ -65,14 +66,40 @@ def claims(count):
                 asker.call("io.berth.Placement.Release", {"claim": reply["claim"]["claim"]})
             if is_alive:
                 times.append(took * 1e3)
+    tell("claims", times)
+
+
+def tell(what, times):
     times.sort()
-    print(f"claims {len(times)}\nmedian_ms {statistics.median(times):.1f}\n"
+    print(f"{what} {len(times)}\nmedian_ms {statistics.median(times):.1f}\n"
           f"p99_ms {times[min(len(times) - 1, int(0.99 * len(times)))]:.1f}\nmost_ms {times[-1]:.1f}")
+
+
+def openings(count):
+    """A process on a GPU appears among the files that AMD's driver would have, beside the node."""
+    times = []
+    with measured("freshness_s = 60\nduty_percent = 100\n", environment=fast_clock(3600)) as (daemon, node):
+        process = node / "sys/class/kfd/kfd/proc/4711"
+        while len(times) < count:
+            probe = until(lambda: (guardian := child(daemon.process.pid)) and child(guardian), 60)
+            assert probe, daemon.status()
+            time.sleep(random.uniform(0, BEFORE_S))
+            process.mkdir(parents=True)
+            begin = time.monotonic()
+            alive = pathlib.Path(f"/proc/{probe}")
+            was_alive = alive.exists()
+            while alive.exists():
+                time.sleep(0.0005)
+            took = time.monotonic() - begin
+            process.rmdir()
+            if was_alive and daemon.status()["measuring"]["waits"] == "a process opened a gpu":
+                times.append(took * 1e3)
+    tell("openings", times)
 
 
 def duty(seconds):
     """Nobody asks meanwhile."""
-    with measured("freshness_s = 60\nduty_percent = 0.1\n") as daemon:
+    with measured("freshness_s = 60\nduty_percent = 0.1\n") as (daemon, _):
         base = pathlib.Path(f"/proc/{daemon.process.pid}")
 
         def wakes():
@@ -93,6 +120,7 @@ def duty(seconds):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1] not in ("claims", "duty"):
+    parts = {"claims": claims, "openings": openings, "duty": duty}
+    if len(sys.argv) != 3 or sys.argv[1] not in parts:
         sys.exit(__doc__)
-    (claims if sys.argv[1] == "claims" else duty)(int(sys.argv[2]))
+    parts[sys.argv[1]](int(sys.argv[2]))

@@ -121,6 +121,9 @@ absolute "quick CPU profile" "$(awk -v a="$begin" -v b="$(date +%s%N)" 'BEGIN { 
 python3 tests/bench/background.py claims 100 >"$work/background"
 absolute "a claim stops background measuring, median" "$(value median_ms "$work/background")" 50 ms
 absolute "  99th percentile" "$(value p99_ms "$work/background")" 50 ms
+python3 tests/bench/background.py openings 60 >"$work/background"
+absolute "so does a process that opens a GPU, median" "$(value median_ms "$work/background")" 50 ms
+absolute "  99th percentile" "$(value p99_ms "$work/background")" 50 ms
 
 node=tests/nodes/mi250x
 daemon idle --node "$node"
