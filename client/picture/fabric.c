@@ -15,7 +15,6 @@
 #define PI          3.14159265358979323846
 #define BESIDE_MOST 1300.0 /* width of a picture with the fabric beside the host */
 #define KINDS_W     300.0  /* room for the list of kinds beside the fabric */
-#define SLOW        0.8    /* of the fastest of its kind */
 #define SQUARE_MOST 4      /* so many GPUs are a square, not stretched */
 
 struct circle {
@@ -89,18 +88,6 @@ static void draw_link(struct picture *picture, const struct circle *circle,
     ui_put(picture->out, "</title></line>\n");
 }
 
-/* True for a link that is slower than another of its kind and width, as measured. */
-static bool is_slow(const struct ui_node *node, const struct ui_link *link)
-{
-    for (size_t i = 0; i < node->link_count; i++) {
-        const struct ui_link *other = &node->link[i];
-        if (is_in(node, other) && strcmp(other->kind, link->kind) == 0 &&
-            other->width == link->width && link->measured < SLOW * other->measured)
-            return true;
-    }
-    return false;
-}
-
 /* In the middle of a line, or nearer to one end where lines cross. */
 static void draw_rate(struct picture *picture, const struct circle *circle,
                       const struct ui_link *link)
@@ -117,7 +104,7 @@ static void draw_rate(struct picture *picture, const struct circle *circle,
     ui_rate(text, picture_rate(link));
     text[strcspn(text, " ")] = '\0'; /* the list of kinds has the unit */
     struct picture_box tag = {x - 15, y - 8, 30, 14};
-    picture_draw_box(picture, &tag, is_slow(picture->node, link) ? "slow" : "tag", "");
+    picture_draw_box(picture, &tag, picture_is_slow(picture->node, link) ? "slow" : "tag", "");
     picture_label(picture, x, y + 3, 0, PICTURE_MIDDLE, "s", text);
 }
 

@@ -147,6 +147,10 @@ def a_slow_link_is_marked():
                  for a, b, rate in ((0, 1, 76e9), (1, 2, 76e9), (2, 3, slow))]
         root = picture_of_reply(places, links)
         assert (len(boxes(root, "slow")), len(boxes(root, "tag"))) == (marked, 3 - marked), (slow, texts(root))
+    places.insert(1, {"name": "numa0", "kind": "numa", "parent": "machine0", "cpus": "0-3"})
+    for slow, marked in ((27.7e9, 1), (55e9, 0)):  # a link with the host, too, of another width
+        links = [{"from": f"gpu{i}", "to": "numa0", "kind": "pcie", "width": 8 if i == 3 else 16, "nominal_bytes_per_s": 6e10, "measured_bytes_per_s": slow if i == 3 else 55e9, "state": "up"} for i in range(4)]
+        assert len(boxes(picture_of_reply([*places[:2], *({**place, "parent": "numa0"} for place in places[2:])], links), "slow")) == marked, slow
 
 
 def every_core_of_a_large_memory_is_drawn():
