@@ -15,7 +15,7 @@
 /* Seconds that a tuned result holds; the next run of the probe tunes an older one anew. */
 #define TUNING_FRESH_S   (INT64_C(7) * 86400)
 #define TUNING_WHY_SIZE  160
-#define TUNING_TEXT_SIZE 65536 /* a longer text is as none */
+#define TUNING_TEXT_SIZE 8192 /* a longer text is as none; twice the size of the probe's */
 
 /* One shape with the rates in bytes/s that it reached then: the median, lowest and highest of its
  * repetitions, and the median of the fastest other shape. NAN unknown. */
