@@ -97,11 +97,14 @@ class Daemon:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def fast_clock(times):
-    """The environment of a daemon whose idle time passes so many times faster (tests/standin)."""
+def fast_clock(times, ahead_s=0):
+    """The environment of a daemon whose idle time passes so many times faster (tests/standin), and
+    whose clock begins so far ahead.
+    """
     if any(name in (BIN / "berthd").read_bytes() for name in (b"__asan_init", b"__tsan_init")):
         raise LeftOut("a sanitizer asks for the time before the library can say it")
-    return {"LD_PRELOAD": str(BIN.parent / "standin/fast_clock.so"), "FAST_CLOCK": str(times)}
+    return {"LD_PRELOAD": str(BIN.parent / "standin/fast_clock.so"), "FAST_CLOCK": str(times),
+            "FAST_CLOCK_AHEAD": str(ahead_s)}
 
 
 @contextlib.contextmanager

@@ -5,6 +5,8 @@
  * costs on the daemon's clock the time that it took. Probes get an environment without this
  * (daemon/measure/runner.c), and measure with the machine's clock.
  *
+ * FAST_CLOCK_AHEAD is where the clocks begin, in seconds ahead of the machine's.
+ *
  * A wait that reaches its time limit ends at that very moment of the daemon's clock, so timers are
  * exact. One that an event ends has lasted FAST_CLOCK times as long as on the machine; so a
  * client's pause is long on the daemon's clock, and answers from the thread pool arrive late.
@@ -33,7 +35,7 @@ static int (*next_pwait)(int, struct epoll_event *, int, int, const sigset_t *);
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *text = getenv("FAST_CLOCK");
+    const char *text = getenv("FAST_CLOCK"), *ahead = getenv("FAST_CLOCK_AHEAD");
     next_gettime = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
     next_pwait = (int (*)(int, struct epoll_event *, int, int, const sigset_t *))dlsym(
         RTLD_NEXT, "epoll_pwait");
@@ -41,6 +43,8 @@ __attribute__((constructor)) static void begin(void)
         fprintf(stderr, "FAST_CLOCK is 1 to 1000000\n");
         _Exit(64);
     }
+    if (ahead != NULL)
+        atomic_store(&ahead_ns, strtoll(ahead, NULL, 10) * SECOND);
 }
 
 static int64_t machine_ns(void)
