@@ -206,6 +206,22 @@ def a_history_fits():
         assert "886 MB/s to 1.08 GB/s" in text and "18 to 22 GB/s" in text and text.count("worse") == 2 and "driver was 0 word" in text, text
 
 
+def tuning_fits():
+    """With the longest numbers and names, why, and a reason of any length."""
+    number = {"value": 1048576, "why_not": None, "by": "kernel", "from": "gpu63", "to": "gpu62", "bytes_per_s": 1.336e12, "low": 1.335e12, "high": 1.337e12, "next_bytes_per_s": 1.334e12,
+              "measured_at_s": 1790000000}
+    none = {**dict.fromkeys(number), "why_not": "the full profile measures it, of a gpu with the host's nearest memory and with its peers"}
+    one = {"place": "gpu63", "to": "gpu62", "operation": "write", "grid": number, "block": {**number, "value": 1024}, "unroll": number, "chunk_bytes": {**number, "value": 999 << 20}, "streams": none,
+           "threshold_bytes": {**number, "value": 999 << 20}, "certain_below_bytes": 998 << 20, "below": "copy_engine", "above": "kernel",
+           "conditions": {"fingerprint": "f" * 32, "driver": "580.159.04", "power_cap_w": "700", "clock_max_mhz": "1980"}, "stale": "driver 580.159.05 has replaced 580.159.04 since it was tuned, " + 30 * "word "}
+    reply = {"tunings": [one, {**one, "operation": "copy", "below": "kernel", "threshold_bytes": none}], "basis": {"snapshot": "s", "claims": "c", "origin": "live"}}
+    with Service(lambda _: [json.dumps({"parameters": reply}).encode() + b"\0"]) as service:
+        text = fits("--socket", service.path, "tuning", "gpu63", "gpu62", "--why")
+        assert text.startswith("gpu63 to gpu62: copy by the copy engine, from 999 MiB on by a kernel "), text
+        assert text.count("stale: ") == 1 and "1048576 1.34 TB/s 999 MiB -" in text and "no streams: the full profile" in text, text
+        assert "write, timed of gpu63 in gpu62: tuned 2026-09-21" in text and "the copy engine for certain up to 998 MiB" in text, text
+
+
 def findings_of_one_time_are_one_event():
     """The worst of them, and how many more; a fact, and what came at another time, stands alone."""
     def found(place, value, since_s, cleared_s=None):
@@ -268,4 +284,4 @@ def a_screen_has_the_whole_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, a_matrix_that_measuring_cannot_fill_says_so, what_curves_have_in_common_stands_once, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, all_memories_with_why_are_rows_too, an_error_is_wrapped_on_a_terminal_alone, findings_fit, a_history_fits, measurements_fit, a_screen_has_the_whole_answer, findings_of_one_time_are_one_event, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, a_matrix_that_measuring_cannot_fill_says_so, what_curves_have_in_common_stands_once, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, all_memories_with_why_are_rows_too, an_error_is_wrapped_on_a_terminal_alone, findings_fit, a_history_fits, tuning_fits, measurements_fit, a_screen_has_the_whole_answer, findings_of_one_time_are_one_event, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
