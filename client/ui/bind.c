@@ -203,7 +203,7 @@ static void write_answer(struct ui *ui, const json_t *reply)
     }
 }
 
-/* Behind the tasks: the number that decided, and how good the answer is. */
+/* Behind the tasks: the number that decided, how good the answer is, and how to start them. */
 static void write_quality(struct ui *ui, const json_t *reply)
 {
     if (time_of(json_object_get(reply, "predicted")) > 0)
@@ -211,6 +211,9 @@ static void write_quality(struct ui *ui, const json_t *reply)
     else if (!ui->why && ui_reason_is(find_decisive(reply), "no-traffic"))
         ui_put(ui, "for a time add --pattern, --flow or --host-bytes\n");
     write_proof(ui, reply);
+    if (!ui->why)
+        ui_put(ui,
+               "to start: berth exec in each task, or srun with the options of --format slurm\n");
 }
 
 static void write_alternatives(struct ui *ui, const json_t *reply)
