@@ -26,7 +26,7 @@ LINES = "".join(value("memory_latency", "core0", "numa0", 0, bytes=1000 + i).rep
 QUESTIONS = {
     "io.berth.Fabric.GetStatus": {}, "io.berth.Fabric.GetNode": {}, "io.berth.Fabric.GetMatrix": {"metric": "memory_latency"},
     "io.berth.Fabric.History": {"metric": "memory_latency", "from": "core0", "to": "numa0", "where": {"bytes": "1000"}},
-    "io.berth.Fabric.GetCurves": {"metric": "memory_latency"}, "io.berth.Fabric.GetContention": {}, "io.berth.Fabric.ListMetrics": {},
+    "io.berth.Fabric.GetCurves": {"metric": "memory_latency"}, "io.berth.Fabric.GetContention": {}, "io.berth.Fabric.GetTuning": {}, "io.berth.Fabric.ListMetrics": {},
     "io.berth.Health.GetBaseline": {"metric": "memory_latency", "from": "core0", "to": "numa0", "where": {"bytes": "1000"}},
     "io.berth.Placement.Claim": {"places": ["core0"], "purpose": "compute", "key": "k", "ttl_s": 600}, "io.berth.Placement.ListClaims": {},
     "io.berth.Placement.Release": {"key": "k"}, "io.berth.Placement.Route": {"from": "numa0", "to": "numa0", "bytes": 1},
