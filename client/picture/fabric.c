@@ -104,7 +104,7 @@ static void draw_rate(struct picture *picture, const struct circle *circle,
     ui_rate(text, picture_rate(link));
     text[strcspn(text, " ")] = '\0'; /* the list of kinds has the unit */
     struct picture_box tag = {x - 15, y - 8, 30, 14};
-    picture_draw_box(picture, &tag, picture_is_slow(picture->node, link) ? "slow" : "tag", "");
+    picture_draw_box(picture, &tag, ui_link_is_slow(picture->node, link) ? "slow" : "tag", "");
     picture_label(picture, x, y + 3, 0, PICTURE_MIDDLE, "s", text);
 }
 

@@ -275,7 +275,7 @@ static void draw_host_link(struct picture *picture, const struct ui_link *link)
            x, box->y - (node->place[device].kind == UI_GPU ? LINK_H : PICTURE_GAP), x, box->y,
            picture_colour(link->kind), picture_width(picture, picture_rate(link)));
     picture_rate_text(link, text);
-    if (node->place[device].kind == UI_GPU && picture_is_slow(node, link)) {
+    if (node->place[device].kind == UI_GPU && ui_link_is_slow(node, link)) {
         struct picture_box tag = {x + 7, box->y - 18, PICTURE_LETTER * ui_columns(text), 14};
         picture_draw_box(picture, &tag, "slow", "");
     }

@@ -36,10 +36,6 @@ const char *picture_colour(const char *kind);
 /* Rate of a link: measured, else of its gpu's slowest pair, else nominal; NAN unknown. */
 double picture_rate(const struct ui_link *link);
 
-/* True for a link that is much slower than another between such places, as measured. Links with
- * the host are to be alike; those between GPUs only where they have one width. */
-bool picture_is_slow(const struct ui_node *node, const struct ui_link *link);
-
 /* Width of the line of such a rate. */
 double picture_width(const struct picture *picture, double bytes_per_s);
 

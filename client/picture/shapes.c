@@ -8,7 +8,6 @@
 #define TEXT_MOST   128
 #define WIDTH_MOST  11.0
 #define WIDTH_LEAST 1.2
-#define SLOW        0.8 /* of the fastest */
 
 void picture_text(struct ui *out, const char *text)
 {
@@ -44,20 +43,6 @@ double picture_rate(const struct ui_link *link)
     return !isnan(link->measured) ? link->measured
            : !isnan(link->pair)   ? link->pair
                                   : link->nominal;
-}
-
-bool picture_is_slow(const struct ui_node *node, const struct ui_link *link)
-{
-    enum ui_kind from = node->place[link->from].kind, to = node->place[link->to].kind;
-    bool is_with_host = from <= UI_LLC || to <= UI_LLC;
-    for (size_t i = 0; i < node->link_count; i++) {
-        const struct ui_link *other = &node->link[i];
-        if (strcmp(other->kind, link->kind) == 0 && node->place[other->from].kind == from &&
-            node->place[other->to].kind == to && (is_with_host || other->width == link->width) &&
-            link->measured < SLOW * other->measured)
-            return true;
-    }
-    return false;
 }
 
 double picture_width(const struct picture *picture, double bytes_per_s)

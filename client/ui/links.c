@@ -78,7 +78,9 @@ void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, ch
     if (!isnan(link->measured) || !isnan(link->nominal))
         ui_rate(rate, isnan(link->measured) ? link->nominal : link->measured);
     snprintf(text, size, "%.12s%s%s%s%s%s", link->kind, width, *rate == '\0' ? "" : " ", rate,
-             !isnan(link->measured) ? " measured" : "",
+             ui_link_is_slow(node, link) ? " measured, SLOW"
+             : !isnan(link->measured)    ? " measured"
+                                         : "",
              is_up(link)                        ? ""
              : strcmp(link->state, "down") == 0 ? " DOWN"
                                                 : " DEGRADED");
@@ -383,6 +385,22 @@ static void put_pairs(struct ui *ui, const struct ui_node *node, const struct gr
     }
 }
 
+/* Names the slow links of a group. */
+static void put_slow(struct ui *ui, const struct ui_node *node, const struct group *group)
+{
+    const char *separator = ", SLOW: ";
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *link = &node->link[i];
+        if (!same_group(node, group->first, link) || !ui_link_is_slow(node, link))
+            continue;
+        ui_put(ui, "%s", separator);
+        ui_text(ui, node->place[link->from].name);
+        ui_put(ui, "%s", ui->utf8 ? "\u2013" : "-");
+        ui_text(ui, node->place[link->to].name);
+        separator = ", ";
+    }
+}
+
 static void put_group(struct ui_table *table, const struct ui_node *node, const struct group *group)
 {
     struct ui *ui = table->ui;
@@ -411,6 +429,7 @@ static void put_group(struct ui_table *table, const struct ui_node *node, const 
         ui_put(&pairs, "%zu pair%s", group->count, group->count == 1 ? "" : "s");
     else
         put_pairs(&pairs, node, group);
+    put_slow(&pairs, node, group);
     ui_cell(table, "%s", pairs.text == NULL ? "" : pairs.text);
     ui->failed = ui->failed || pairs.failed;
     ui_done(&pairs);

@@ -7,6 +7,8 @@
 
 #include "ui/answer.h"
 
+#define SLOW 0.8 /* of the fastest */
+
 static const char *const kind_names[] = {"machine", "package", "numa", "llc", "core",
                                          "pu",      "module",  "gpu",  "nic", "switch"};
 
@@ -291,6 +293,20 @@ void ui_node_free(struct ui_node *node)
     free(node->place);
     free(node->link);
     free(node);
+}
+
+bool ui_link_is_slow(const struct ui_node *node, const struct ui_link *link)
+{
+    enum ui_kind from = node->place[link->from].kind, to = node->place[link->to].kind;
+    bool is_with_host = from <= UI_LLC || to <= UI_LLC;
+    for (size_t i = 0; i < node->link_count; i++) {
+        const struct ui_link *other = &node->link[i];
+        if (strcmp(other->kind, link->kind) == 0 && node->place[other->from].kind == from &&
+            node->place[other->to].kind == to && (is_with_host || other->width == link->width) &&
+            link->measured < SLOW * other->measured)
+            return true;
+    }
+    return false;
 }
 
 const char *ui_place_detail(const struct ui_place *place, const char *key)

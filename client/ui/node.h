@@ -70,6 +70,10 @@ struct ui_node {
 struct ui_node *ui_node_new(const json_t *reply);
 void ui_node_free(struct ui_node *node);
 
+/* True for a link that is much slower than another between such places, as measured. Links with
+ * the host are to be alike; those between gpus only where they have one width. */
+bool ui_link_is_slow(const struct ui_node *node, const struct ui_link *link);
+
 /* Text of a place's detail, or NULL. */
 const char *ui_place_detail(const struct ui_place *place, const char *key);
 

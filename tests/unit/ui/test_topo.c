@@ -196,6 +196,41 @@ static void links_to_a_switch_have_the_rate_of_pairs(void **state)
     json_decref(node);
 }
 
+#define MEASURED(from, to, kind, rate)                                                             \
+    "{'from':'" from "','to':'" to "','kind':'" kind                                               \
+    "','width':2,'nominal_bytes_per_s':1e11,'measured_bytes_per_s':" rate ",'state':'up'}"
+
+static void a_slow_link_is_named(void **state)
+{
+    (void)state;
+    json_t *node = parse(
+        "{'name':'n','places':["
+        "{'name':'machine0','kind':'machine','details':{}},"
+        "{'name':'numa0','kind':'numa','parent':'machine0','cpus':'0-3','details':{}},"
+        "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'M','details':{}},"
+        "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'M','details':{}},"
+        "{'name':'gpu2','kind':'gpu','parent':'numa0','model':'M','details':{}}],'links':"
+        "[" MEASURED("gpu0", "gpu1", "xgmi", "76e9") "," MEASURED("gpu1", "gpu2", "xgmi", "70e9") "," MEASURED(
+            "gpu0", "gpu2", "xgmi",
+            "22.8e9") "," MEASURED("gpu0", "numa0", "pcie",
+                                   "55e9") "," MEASURED("gpu1", "numa0", "pcie",
+                                                        "27e9") "," MEASURED("gpu2", "numa0",
+                                                                             "pcie",
+                                                                             "50e9") "],'software':"
+                                                                                     "{},'"
+                                                                                     "disagreements"
+                                                                                     "':[]," BASIS
+                                                                                     "}");
+    struct ui ui = {.width = 100};
+    ui_topo(&ui, node, UI_TOPO_TREE | UI_TOPO_LINKS, NULL);
+    assert_non_null(strstr(ui.text, "gpu0  M, pcie x2 55 GB/s measured\n"));
+    assert_non_null(strstr(ui.text, "gpu1  M, pcie x2 27 GB/s measured, SLOW\n"));
+    assert_non_null(strstr(ui.text, "gpu2  M, pcie x2 50 GB/s measured\n"));
+    assert_non_null(strstr(ui.text, "3 pairs, SLOW: gpu0-gpu2\n"));
+    ui_done(&ui);
+    json_decref(node);
+}
+
 static void what_is_known_and_no_more(void **state)
 {
     (void)state;
@@ -299,6 +334,7 @@ int main(void)
         cmocka_unit_test(what_a_driver_says_of_gpus),
         cmocka_unit_test(gpus_folds_links_and_disagreements),
         cmocka_unit_test(links_to_a_switch_have_the_rate_of_pairs),
+        cmocka_unit_test(a_slow_link_is_named),
         cmocka_unit_test(what_is_known_and_no_more),
         cmocka_unit_test(a_long_line_keeps_the_bars_of_the_tree),
         cmocka_unit_test(odd_replies),
