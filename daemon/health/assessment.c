@@ -246,6 +246,23 @@ static void copy_opened(const struct snapshot *snap, const struct health_limits 
                          finding->of->measured_at_s < opened->since_s + ASSESSMENT_SECOND_LOOK_S));
 }
 
+/* Marks the finding that counts unlisted values as unconfirmed while all of these are. */
+static void doubt_rest(struct findings *findings)
+{
+    bool is_certain = findings->limits->looks <= 1;
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct finding *finding = &findings->finding[i];
+        is_certain = is_certain || (finding->is_unlisted && finding->explained_by == 0 &&
+                                    finding->severity != SEVERITY_INFO && !finding->is_unconfirmed);
+    }
+    for (size_t i = 0; i < findings->count; i++) {
+        struct finding *finding = &findings->finding[i];
+        finding->is_unconfirmed =
+            finding->is_unconfirmed ||
+            (finding->is_rest && finding->severity != SEVERITY_INFO && !is_certain);
+    }
+}
+
 static bool is_shown_by(const struct finding *shown, const struct finding *finding)
 {
     bool are_both = (shown->severity == SEVERITY_INFO) == (finding->severity == SEVERITY_INFO) &&
@@ -295,6 +312,7 @@ enum berth_code health_assess(const struct snapshot *snap, const bool *selected,
     }
     for (size_t i = 0; i < findings.count; i++)
         copy_opened(snap, limits, &findings.finding[i]);
+    doubt_rest(&findings);
     group_by_cause(&findings);
     assessment_conclude(&findings, ret);
     return BERTH_OK;

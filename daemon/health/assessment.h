@@ -45,6 +45,7 @@ struct finding {
     place_id cause;
     /* kept but not shown: another finding represents it, or its cause is beyond the listed ones */
     bool is_unlisted;
+    bool is_rest;             /* it counts the values of causes beyond the listed ones */
     unsigned represents;      /* number of unlisted findings of its cause and since_s */
     enum finding_scope scope; /* for a fact about links; uses first, second and remaining */
     place_id first, second;

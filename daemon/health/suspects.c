@@ -113,6 +113,7 @@ static enum berth_code report_rest(struct findings *findings, bool is_better, si
                                            "more", graph_place(findings->snap->graph, 0)->name);
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
+    finding->is_rest = true;
     snprintf(finding->subject, sizeof finding->subject, "%s", is_better ? "better" : "worse");
     snprintf(finding->text, sizeof finding->text,
              "%zu more values are %s; the %s %d places are listed", unlisted,

@@ -43,7 +43,7 @@ static void list_second_looks(struct snapshot *snapshot, const struct assessment
                        snapshot->second_look_count < SECOND_LOOKS_MAX;
          i++) {
         const struct finding *finding = &assessment->finding[i];
-        if (!finding->is_unconfirmed)
+        if (!finding->is_unconfirmed || finding->of == NULL)
             continue;
         int64_t since_s = finding->since_s > 0 ? finding->since_s : finding->at_s;
         snapshot->second_look[snapshot->second_look_count++] =
@@ -52,7 +52,7 @@ static void list_second_looks(struct snapshot *snapshot, const struct assessment
     }
 }
 
-static void take_opened(struct snapshot *snapshot, struct opened *take_opened, size_t count)
+static void set_opened(struct snapshot *snapshot, struct opened *take_opened, size_t count)
 {
     free(snapshot->opened);
     snapshot->opened = take_opened;
@@ -70,7 +70,7 @@ static enum berth_code store_findings(struct store *store, struct snapshot *snap
     enum berth_code code = store_finding_opened(store, &opened, &count, err);
     if (code != BERTH_OK)
         return code;
-    take_opened(snapshot, opened, count);
+    set_opened(snapshot, opened, count);
     code = health_assess(snapshot, NULL, &env->limits, &assessment, err);
     if (code != BERTH_OK)
         return code;
@@ -79,7 +79,7 @@ static enum berth_code store_findings(struct store *store, struct snapshot *snap
                               err);
     assessment_done(&assessment);
     if (code == BERTH_OK)
-        take_opened(snapshot, opened, count);
+        set_opened(snapshot, opened, count);
     return code;
 }
 

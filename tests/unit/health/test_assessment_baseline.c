@@ -263,6 +263,44 @@ static void an_unconfirmed_finding_drains_nothing_and_stands_last(void **state)
     limits.looks = 1;
 }
 
+/* One noisy run slows more places than are listed. The finding that counts the rest is as doubtful
+ * as they are. */
+static void the_rest_is_as_doubtful_as_its_values(void **state)
+{
+    (void)state;
+    limits.looks = 2;
+    struct fixture f = begin(nodes_cpu(&(struct shape){1, 1, 1, 100, 1, INT64_C(64) << 30}));
+    for (int c = 0; c < 100; c++) {
+        double ns = c < 70 ? 150 + c : 100;
+        nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED,
+                    nodes_place(f.graph, PLACE_CORE, c), numa(&f, 0), "", ns, ns, ns);
+    }
+    with_baselines(&f);
+    for (size_t i = 0; i < f.snap->values->count; i++)
+        f.snap->baseline[i].median = 100, f.snap->baseline[i].deviation = 1;
+    assess(&f, NULL);
+    assert_non_null(found(&f, "more"));
+    assert_int_equal(f.assessment.verdict, VERDICT_HEALTHY);
+    for (size_t i = 0; i < f.assessment.count; i++)
+        assert_false(assessment_lists(&f.assessment.finding[i]));
+    /* one of the rest is confirmed */
+    const struct finding *rest = NULL;
+    for (size_t i = 0; i < f.assessment.count; i++)
+        if (f.assessment.finding[i].is_unlisted && f.assessment.finding[i].cause != PLACE_NONE)
+            rest = &f.assessment.finding[i];
+    assert_non_null(rest);
+    f.snap->opened = calloc(1, sizeof *f.snap->opened);
+    f.snap->opened_count = 1;
+    f.snap->opened[0].since_s = 1790000000;
+    snprintf(f.snap->opened[0].code, sizeof f.snap->opened[0].code, "%s", rest->code);
+    snprintf(f.snap->opened[0].place, sizeof f.snap->opened[0].place, "%s", rest->place);
+    snprintf(f.snap->opened[0].subject, sizeof f.snap->opened[0].subject, "%s", rest->subject);
+    assess(&f, NULL);
+    assert_int_equal(f.assessment.verdict, VERDICT_DEGRADED);
+    end(&f);
+    limits.looks = 1;
+}
+
 static void improvements_degrade_nothing(void **state)
 {
     (void)state;
@@ -295,6 +333,7 @@ int main(void)
         cmocka_unit_test(a_cell_that_later_runs_leave_out_is_found_by_one_look),
         cmocka_unit_test(without_a_past_equals_suffice),
         cmocka_unit_test(an_unconfirmed_finding_drains_nothing_and_stands_last),
+        cmocka_unit_test(the_rest_is_as_doubtful_as_its_values),
         cmocka_unit_test(improvements_degrade_nothing),
     };
     return cmocka_run_group_tests(tests, begin_judging, NULL);

@@ -1,6 +1,7 @@
 /* Baselines, findings and expected hardware in the store and in snapshots. */
 #include <math.h>
 
+#include "unit/node/built_nodes.h"
 #include "unit/store/store_world.h"
 
 #include "measure/baseline_file.h"
@@ -152,6 +153,47 @@ static void an_unconfirmed_finding_is_kept_but_not_listed(void **state)
     snapshot_unref(confirmed);
     store_close(store);
     assert_int_equal(query(world, "SELECT count(*) FROM finding"), CORES - 1);
+    env.limits.looks = 1;
+}
+
+/* The finding that counts the rest of a noisy run's values is unconfirmed, too, and names no cell
+ * to look at again. */
+static void the_rest_of_a_noisy_run_has_no_cell(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct graph *graph = nodes_cpu(&(struct shape){1, 1, 1, 100, 1, INT64_C(64) << 30});
+    struct snapshot *last = NULL;
+    nodes_finish(graph);
+    env.limits.looks = 2;
+    for (int r = 0; r < 7; r++) {
+        struct run run = pingpongs(world->graph, 100);
+        struct berth_err err = {0};
+        int64_t id;
+        values_free(run.values);
+        run.values = values_new();
+        for (int c = 0; c < 100; c++) {
+            double ns = r == 6 && c < 70 ? 150 + c : 100;
+            nodes_value(run.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED,
+                        nodes_place(graph, PLACE_CORE, c), nodes_place(graph, PLACE_NUMA, 0), "",
+                        ns, ns, ns);
+            run.values->item[c].measured_at_s = 1790000000 + r;
+        }
+        values_finish(run.values);
+        assert_int_equal(store_write_run(store, graph, &run, &id, &err), BERTH_OK);
+        snapshot_unref(last);
+        last = snapshot_of(graph, store);
+        env.now_s = 1790000000 + r;
+        history_advance(store, last, &run, &env);
+        run_done(&run);
+    }
+    assert_true(last->opened_count > 70);
+    for (size_t i = 0; i < last->opened_count; i++)
+        assert_true(last->opened[i].is_unconfirmed);
+    assert_int_equal(last->second_look_count, last->opened_count - 1);
+    snapshot_unref(last);
+    graph_unref(graph);
+    store_close(store);
     env.limits.looks = 1;
 }
 
@@ -510,6 +552,7 @@ int main(void)
         TEST(a_run_is_taken_in_and_remembered),
         TEST(noise_of_a_value_is_no_change),
         TEST(an_unconfirmed_finding_is_kept_but_not_listed),
+        TEST(the_rest_of_a_noisy_run_has_no_cell),
         TEST(a_cut_list_clears_nothing),
         TEST(what_another_finding_explains_has_cleared),
         TEST(old_findings_are_forgotten),
