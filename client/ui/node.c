@@ -295,14 +295,20 @@ void ui_node_free(struct ui_node *node)
     free(node);
 }
 
+static bool is_like(const struct ui_place *a, const struct ui_place *b)
+{
+    return a->kind == b->kind &&
+           strcmp(a->model != NULL ? a->model : "", b->model != NULL ? b->model : "") == 0;
+}
+
 bool ui_link_is_slow(const struct ui_node *node, const struct ui_link *link)
 {
-    enum ui_kind from = node->place[link->from].kind, to = node->place[link->to].kind;
-    bool is_with_host = from <= UI_LLC || to <= UI_LLC;
+    const struct ui_place *from = &node->place[link->from], *to = &node->place[link->to];
+    bool is_with_host = from->kind <= UI_LLC || to->kind <= UI_LLC;
     for (size_t i = 0; i < node->link_count; i++) {
         const struct ui_link *other = &node->link[i];
-        if (strcmp(other->kind, link->kind) == 0 && node->place[other->from].kind == from &&
-            node->place[other->to].kind == to && (is_with_host || other->width == link->width) &&
+        if (strcmp(other->kind, link->kind) == 0 && is_like(&node->place[other->from], from) &&
+            is_like(&node->place[other->to], to) && (is_with_host || other->width == link->width) &&
             link->measured < SLOW * other->measured)
             return true;
     }

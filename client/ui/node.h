@@ -70,8 +70,8 @@ struct ui_node {
 struct ui_node *ui_node_new(const json_t *reply);
 void ui_node_free(struct ui_node *node);
 
-/* True for a link that is much slower than another between such places, as measured. Links with
- * the host are to be alike; those between gpus only where they have one width. */
+/* True for a link that is much slower than another between such places and models, as measured.
+ * Links with the host are to be alike; those between gpus only where they have one width. */
 bool ui_link_is_slow(const struct ui_node *node, const struct ui_link *link);
 
 /* Text of a place's detail, or NULL. */
