@@ -196,36 +196,39 @@ static void links_to_a_switch_have_the_rate_of_pairs(void **state)
     json_decref(node);
 }
 
-#define MEASURED(from, to, kind, rate)                                                             \
-    "{'from':'" from "','to':'" to "','kind':'" kind                                               \
-    "','width':2,'nominal_bytes_per_s':1e11,'measured_bytes_per_s':" rate ",'state':'up'}"
-
 static void a_slow_link_is_named(void **state)
 {
     (void)state;
-    json_t *node = parse(
-        "{'name':'n','places':["
-        "{'name':'machine0','kind':'machine','details':{}},"
-        "{'name':'numa0','kind':'numa','parent':'machine0','cpus':'0-3','details':{}},"
-        "{'name':'gpu0','kind':'gpu','parent':'numa0','model':'M','details':{}},"
-        "{'name':'gpu1','kind':'gpu','parent':'numa0','model':'M','details':{}},"
-        "{'name':'gpu2','kind':'gpu','parent':'numa0','model':'M','details':{}}],'links':"
-        "[" MEASURED("gpu0", "gpu1", "xgmi", "76e9") "," MEASURED("gpu1", "gpu2", "xgmi", "70e9") "," MEASURED(
-            "gpu0", "gpu2", "xgmi",
-            "22.8e9") "," MEASURED("gpu0", "numa0", "pcie",
-                                   "55e9") "," MEASURED("gpu1", "numa0", "pcie",
-                                                        "27e9") "," MEASURED("gpu2", "numa0",
-                                                                             "pcie",
-                                                                             "50e9") "],'software':"
-                                                                                     "{},'"
-                                                                                     "disagreements"
-                                                                                     "':[]," BASIS
-                                                                                     "}");
+    static const char *const links[][4] = {
+        {"gpu0", "gpu1", "xgmi", "76e9"},  {"gpu1", "gpu2", "xgmi", "70e9"},
+        {"gpu0", "gpu2", "xgmi", "22e9"},  {"gpu0", "numa0", "pcie", "55e9"},
+        {"gpu1", "numa0", "pcie", "27e9"}, {"gpu2", "numa0", "pcie", "50e9"},
+        {"gpu3", "numa0", "pcie", "13e9"}, /* of another model */
+    };
+    char reply[4096];
+    size_t used = (size_t)snprintf(reply, sizeof reply,
+                                   "{'name':'n','places':[{'name':'machine0','kind':'machine'},"
+                                   "{'name':'numa0','kind':'numa','parent':'machine0'}");
+    for (int g = 0; g < 4; g++)
+        used += (size_t)snprintf(
+            reply + used, sizeof reply - used,
+            ",{'name':'gpu%d','kind':'gpu','parent':'numa0','model':'%s','details':{}}", g,
+            g < 3 ? "M" : "old");
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++)
+        used += (size_t)snprintf(reply + used, sizeof reply - used,
+                                 "%s{'from':'%s','to':'%s','kind':'%s','width':2,"
+                                 "'nominal_bytes_per_s':1e11,'measured_bytes_per_s':%s,"
+                                 "'state':'up'}",
+                                 i == 0 ? "],'links':[" : ",", links[i][0], links[i][1],
+                                 links[i][2], links[i][3]);
+    snprintf(reply + used, sizeof reply - used, "],'software':{},'disagreements':[]," BASIS "}");
+    json_t *node = parse(reply);
     struct ui ui = {.width = 100};
     ui_topo(&ui, node, UI_TOPO_TREE | UI_TOPO_LINKS, NULL);
     assert_non_null(strstr(ui.text, "gpu0  M, pcie x2 55 GB/s measured\n"));
     assert_non_null(strstr(ui.text, "gpu1  M, pcie x2 27 GB/s measured, SLOW\n"));
     assert_non_null(strstr(ui.text, "gpu2  M, pcie x2 50 GB/s measured\n"));
+    assert_non_null(strstr(ui.text, "gpu3  old, pcie x2 13 GB/s measured\n"));
     assert_non_null(strstr(ui.text, "3 pairs, SLOW: gpu0-gpu2\n"));
     ui_done(&ui);
     json_decref(node);
