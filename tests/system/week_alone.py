@@ -119,7 +119,9 @@ def a_link_that_loses_8_percent_is_found_by_the_second_look_and_nothing_else_is(
         assert 0 < finding["since_s"] - lost_s <= FRESHNESS + 3600, (finding, lost_s)
         points = daemon.call("io.berth.Fabric.History", {"metric": "gpu_gpu_copy_engine", "from": "gpu0", "to": "gpu1"})["points"]
         low = [point["measured_at_s"] for point in points if point["value"] < 0.96 * RATE]
-        assert finding["since_s"] == low[0] and 120 <= low[1] - low[0] <= 1800, (finding, low)
+        # The link's other end may be measured sooner, as the neighbour of a changed value.
+        second_s = next(at_s for at_s in low if at_s >= low[0] + 120)
+        assert finding["since_s"] == low[0] and second_s - low[0] <= 1800, (finding, low)
         assert until(lambda: measured_at(daemon) > begin + 7 * DAY, 90), daemon.said()
         reply, listed = check(daemon), past(daemon)
         assert len(reply["findings"]) == 1 and reply["findings"][0]["since_s"] == finding["since_s"], reply
@@ -128,7 +130,7 @@ def a_link_that_loses_8_percent_is_found_by_the_second_look_and_nothing_else_is(
         measuring = daemon.status()["measuring"]
         assert 0 < measuring["last_day"] <= 0.001 and measuring["last_hour"] <= 0.001, measuring
         print(f"# lost at day 3 + 0 h, seen {(finding['since_s'] - lost_s) / 3600:.1f} h later, confirmed "
-              f"{low[1] - low[0]} s after that (asked {(found_s - lost_s) / 3600:.1f} h later); "
+              f"{second_s - low[0]} s after that (asked {(found_s - lost_s) / 3600:.1f} h later); "
               f"{len(started(probes))} runs, {100 * measuring['last_day']:.3f} % of the last day", flush=True)
 
 
