@@ -62,6 +62,7 @@ TOP_SRC     := $(call sources,client/top)
 CMD_SRC     := $(filter-out $(LIB_SRC) $(SPANK_MAIN) $(TOP_SRC),$(call sources,client))
 PROBE_SRC   := $(call sources,probes/common)
 CPU_SRC     := $(call sources,probes/cpu)
+EVENTS_SRC  := $(call sources,probes/events)
 GPU_MAIN    := probes/gpu/main.c
 GPU_SRC     := $(filter-out $(GPU_MAIN),$(call sources,probes/gpu))
 UNIT_SRC    := $(shell find tests/unit -name "test_*.c" | LC_ALL=C sort)
@@ -74,7 +75,8 @@ obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 TOP      := $(if $(call pkg_libs,ncursesw),$(BUILD)/bin/berth-top)
 PROGRAMS := $(if $(wildcard $(DAEMON_MAIN)),$(BUILD)/bin/berthd) \
             $(if $(CMD_SRC),$(BUILD)/bin/berth) $(TOP) \
-            $(if $(CPU_SRC),$(BUILD)/bin/berth-probe-cpu) $(BUILD)/bin/berth-probe-gpu
+            $(if $(CPU_SRC),$(BUILD)/bin/berth-probe-cpu) $(BUILD)/bin/berth-probe-gpu \
+            $(BUILD)/bin/berth-probe-events
 LIBS     := $(if $(LIB_SRC),$(BUILD)/lib/libberth.so.$(SOMAJOR) $(BUILD)/lib/libberth.a)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 FAULTS   := $(patsubst tests/fault/%.c,$(BUILD)/fault/%,$(FAULT_SRC))
@@ -161,7 +163,7 @@ SEEN_CLOSE := $(if $(filter thread,$(SAN)),$(BUILD)/obj/tests/lib/seen_close.o)
 $(BUILD)/libdaemon.a: $(call obj,$(DAEMON_SRC))
 	$(call say,ar,$@)
 	$(Q)rm -f $@ && $(AR) qcs $@ $^
-$(BUILD)/libprobe.a: $(call obj,$(filter-out probes/cpu/main.c,$(CPU_SRC)) $(PROBE_SRC))
+$(BUILD)/libprobe.a: $(call obj,$(filter-out %/main.c,$(CPU_SRC) $(EVENTS_SRC)) $(PROBE_SRC))
 	$(call say,ar,$@)
 	$(Q)rm -f $@ && $(AR) qcs $@ $^
 $(BUILD)/libprobe_gpu.a: $(call obj,$(GPU_SRC))
@@ -220,6 +222,10 @@ $(BUILD)/bin/berth-probe-cpu: $(call obj,probes/cpu/main.c) $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm
+$(BUILD)/bin/berth-probe-events: $(call obj,probes/events/main.c) $(BUILD)/libprobe.a
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 $(BUILD)/bin/berth-probe-gpu: $(call obj,$(GPU_MAIN)) $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
@@ -534,7 +540,7 @@ $(BUILD)/completion/_berth: $(BUILD)/bin/berth $(addprefix etc/completion/,what.
 # Installed files, for install and uninstall: mode:file:folder. The configuration is never
 # overwritten, and removed only while it is unchanged.
 INSTALLED = $(foreach p,berth $(if $(TOP),berth-top) berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) \
-            $(foreach p,cpu $(if $(GPU_MAIN),gpu),755:$(BUILD)/bin/berth-probe-$(p):$(LIBEXECDIR)) \
+            $(foreach p,cpu gpu events,755:$(BUILD)/bin/berth-probe-$(p):$(LIBEXECDIR)) \
             $(if $(SPANK),755:$(SPANK):$(LIBDIR)/slurm) \
             $(foreach h,$(wildcard etc/slurm/*),755:$(h):$(LIBEXECDIR)/slurm) \
             644:$(BUILD)/lib/libberth.so.$(SOMAJOR):$(LIBDIR) \
@@ -545,6 +551,8 @@ INSTALLED = $(foreach p,berth $(if $(TOP),berth-top) berthd,755:$(BUILD)/bin/$(p
             644:systemd/berthd.sysusers:$(SYSUSERSDIR) \
             644:$(BUILD)/systemd/berth-export.service:$(UNITDIR) \
             644:systemd/berth-export.timer:$(UNITDIR) \
+            644:$(BUILD)/systemd/berth-events.service:$(UNITDIR) \
+            644:systemd/berth-events.timer:$(UNITDIR) \
             644:etc/prometheus/berth.rules.yml:$(DATADIR)/prometheus \
             644:etc/grafana/berth.json:$(DATADIR)/grafana \
             $(foreach m,$(MANUALS),644:$(m):$(MANDIR)/man$(patsubst .%,%,$(suffix $(m)))) \
@@ -555,7 +563,7 @@ CONFIG    = $(DESTDIR)$(SYSCONFDIR)/berth/berth.conf
 .PHONY: install
 install: ## install below DESTDIR= with PREFIX=/usr/local
 install: all documents $(BUILD)/libberth.pc \
-         $(BUILD)/systemd/berthd.service $(BUILD)/systemd/berth-export.service
+         $(foreach u,berthd berth-export berth-events,$(BUILD)/systemd/$(u).service)
 	@for i in $(INSTALLED); do mode=$${i%%:*}; file=$${i#*:}; folder=$${file#*:}; \
 	    file=$${file%%:*}; name=$${file##*/}; \
 	    [ $$name != berthd.sysusers ] || name=berthd.conf; \

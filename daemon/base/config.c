@@ -56,6 +56,9 @@ static const struct key keys[] = {
      "delay before GPUs that were in use are measured again, doubled up to 600 s; 0: never"},
     {"counters_s", KEY_NUMBER, FIELD(counters_s), 0, 86400, "600",
      "time between readings of error counters of PCIe, GPUs and NICs; 0: only at the start"},
+    {"events_file", KEY_TEXT, FIELD(events_file), TEXT_ABSOLUTE, 0,
+     "/run/berth-events/events.jsonl",
+     "errors that the kernel logged, from berth-events.service; empty: none"},
     {"duty_percent", KEY_DECIMAL, FIELD(duty_percent), 0, 100, "0.1",
      "share of the time of a core, or of a copy engine, to measure old values again on an idle "
      "node; 0: never"},

@@ -26,6 +26,7 @@ struct config {
     int64_t quick_budget_ms;
     int64_t gpu_quick_budget_ms; /* after the driver has started */
     int64_t gpu_retry_s;         /* between checks of gpus that were in use; 0: none */
+    char *events_file;           /* of berth-probe-events; NULL: none */
     int64_t counters_s;          /* between readings of error counters; 0: none but the first */
     double duty_percent;         /* of measuring old values again; 0: never */
     int64_t freshness_s;         /* age of an old value */

@@ -5,6 +5,7 @@
  * Main types: struct backend (one source), struct draft (the graph as it grows), struct discovery.
  * Uses: base node
  * Public headers: backend_hwloc_measured.h backend_hwloc_view.h counter_files.h discover.h
+ *   event_file.h
  * Shown by: tests/unit/discover, tests/replay
  *
  * Discovery: backends read the world and add to one draft, which becomes a graph.

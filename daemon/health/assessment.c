@@ -301,6 +301,8 @@ enum berth_code health_assess(const struct snapshot *snap, const bool *selected,
     if (code == BERTH_OK)
         code = counter_findings_add(&findings, err);
     if (code == BERTH_OK)
+        code = event_findings_add(&findings, err);
+    if (code == BERTH_OK)
         code = check_notes(&findings, err);
     if (code == BERTH_OK)
         code = value_findings_add(&findings, err);

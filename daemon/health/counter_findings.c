@@ -35,8 +35,9 @@ static bool add_garbage(struct findings *findings)
         findings_add(findings, SEVERITY_WARNING, "counter-garbage", "machine0");
     if (finding == NULL)
         return false;
-    snprintf(finding->text, sizeof finding->text, "%zu error counter%s not read; the first: %.160s",
-             counters->garbage, counters->garbage == 1 ? " is" : "s are", counters->first_garbage);
+    snprintf(finding->text, sizeof finding->text, "%zu record%s not read; the first: %.160s",
+             counters->garbage, counters->garbage == 1 ? " of errors is" : "s of errors are",
+             counters->first_garbage);
     return true;
 }
 

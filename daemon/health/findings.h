@@ -36,6 +36,9 @@ enum berth_code driver_findings_add(struct findings *findings, struct berth_err 
 /* Adds findings from error counters that rose. Fails with NO_MEMORY. */
 enum berth_code counter_findings_add(struct findings *findings, struct berth_err *err);
 
+/* Adds findings from errors that the kernel logged. Fails with NO_MEMORY. */
+enum berth_code event_findings_add(struct findings *findings, struct berth_err *err);
+
 /* Adds findings from measured values, compared with nominal ones, peers and baselines. Fails with
  * NO_MEMORY. */
 enum berth_code value_findings_add(struct findings *findings, struct berth_err *err);

@@ -8,6 +8,7 @@
 #include "health/baseline.h"
 #include "health/findings.h"
 #include "measure/baseline_file.h"
+#include "measure/counter_update.h"
 #include "store/baseline.h"
 #include "store/expected_place.h"
 
@@ -40,7 +41,7 @@ static struct snapshot *copy(const struct snapshot *base, uint64_t generation)
         return NULL;
     }
     snapshot->sets = sets;
-    if (derive_costs(snapshot))
+    if (counters_copy(&base->counters, &snapshot->counters) && derive_costs(snapshot))
         return snapshot;
     snapshot_unref(snapshot);
     return NULL;
@@ -114,6 +115,7 @@ enum berth_code baseline_update(struct store *store, const struct snapshot *base
         snapshot_unref(snapshot);
         return code;
     }
+    counter_update_accept(snapshot->graph, selected, env->state_dir, &snapshot->counters);
     struct history_env accepting = *env;
     accepting.is_acceptance = true;
     history_load(store, snapshot, &accepting);

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "discover/counter_files.h"
+#include "discover/event_file.h"
 
 #define FILE_NAME "counters.jsonl"
 
@@ -35,12 +36,14 @@ static void save(const char *state_dir, const struct counters *counters)
 }
 
 enum berth_code counter_update(const struct files *io, const struct graph *graph,
-                               const char *state_dir, int64_t now_s, const struct counters *before,
-                               struct counters *ret, struct berth_err *err)
+                               const char *state_dir, const char *events_file, int64_t now_s,
+                               const struct counters *before, struct counters *ret,
+                               struct berth_err *err)
 {
     struct counters counters = {0};
     bool ok = load(state_dir, &counters) || before == NULL || counters_copy(before, &counters);
-    if (!ok || !counter_files_read(io, graph, now_s, &counters)) {
+    if (!ok || !counter_files_read(io, graph, now_s, &counters) ||
+        (events_file[0] != '\0' && !event_file_read(io, events_file, now_s, &counters))) {
         counters_done(&counters);
         return err_set(err, BERTH_NO_MEMORY, "no memory for error counters");
     }
@@ -49,9 +52,33 @@ enum berth_code counter_update(const struct files *io, const struct graph *graph
     return BERTH_OK;
 }
 
+struct selection {
+    const struct graph *graph;
+    const bool *selected;
+};
+
+static bool is_left(const struct kernel_event *event, const void *arg)
+{
+    const struct selection *selection = arg;
+    place_id place = kernel_events_place(selection->graph, event);
+    while (selection->selected != NULL && place != PLACE_NONE && !selection->selected[place])
+        place = graph_place(selection->graph, place)->parent;
+    return selection->selected != NULL && place == PLACE_NONE;
+}
+
+void counter_update_accept(const struct graph *graph, const bool *selected, const char *state_dir,
+                           struct counters *counters)
+{
+    const struct selection selection = {graph, selected};
+    size_t before = counters->events.count;
+    kernel_events_filter(&counters->events, is_left, &selection);
+    if (counters->events.count < before)
+        save(state_dir, counters);
+}
+
 static bool says_something(const struct counters *counters)
 {
-    bool says = counters->garbage > 0;
+    bool says = counters->garbage > 0 || counters->events.count > 0;
     for (size_t i = 0; !says && i < counters->count; i++)
         says = counters_is_out_of_line(&counters->value[i]);
     return says;

@@ -15,9 +15,10 @@
 struct history_env {
     struct health_limits limits;
     int64_t now_s;
-    bool is_acceptance;   /* findings that clear now were accepted, not repaired */
-    char state_dir[4096]; /* folder of counters.jsonl; "" none */
-    char folder[4096];    /* folder for import and export of baselines; "" none */
+    bool is_acceptance;     /* findings that clear now were accepted, not repaired */
+    char state_dir[4096];   /* folder of counters.jsonl; "" none */
+    char events_file[4096]; /* of berth-probe-events; "" none */
+    char folder[4096];      /* folder for import and export of baselines; "" none */
 };
 
 /* Call it first on a snapshot from discovery. Imports the baseline from the folder when the store

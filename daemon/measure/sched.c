@@ -140,6 +140,8 @@ static struct history_env past_env_now(const struct sched *sched)
         snprintf(past.folder, sizeof past.folder, "%s", sched->env.config->baseline);
     if (sched->env.config->node == NULL && sched->env.config->state_dir != NULL)
         snprintf(past.state_dir, sizeof past.state_dir, "%s", sched->env.config->state_dir);
+    if (sched->env.config->node == NULL && sched->env.config->events_file != NULL)
+        snprintf(past.events_file, sizeof past.events_file, "%s", sched->env.config->events_file);
     return past;
 }
 

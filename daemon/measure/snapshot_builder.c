@@ -243,8 +243,8 @@ enum berth_code snapshot_builder_discover(const struct snapshot_builder *builder
                               facts != NULL && facts->note.code[0] != '\0' ? &facts->note : NULL,
                               boot_id, &snapshot, err);
     if (code == BERTH_OK && folder == NULL)
-        code = counter_update(io, found.graph, builder->past->state_dir, builder->past->now_s,
-                              builder->counters, &snapshot->counters, err);
+        code = counter_update(io, found.graph, builder->past->state_dir, builder->past->events_file,
+                              builder->past->now_s, builder->counters, &snapshot->counters, err);
     if (snapshot != NULL && folder != NULL) {
         snapshot->counters = found.counters;
         found.counters = (struct counters){0};
@@ -347,8 +347,9 @@ enum berth_code snapshot_builder_with_counters(const struct snapshot_builder *bu
                                                struct berth_err *err)
 {
     struct counters counters = {0};
-    enum berth_code code = counter_update(io, base->graph, builder->past->state_dir,
-                                          builder->past->now_s, &base->counters, &counters, err);
+    enum berth_code code =
+        counter_update(io, base->graph, builder->past->state_dir, builder->past->events_file,
+                       builder->past->now_s, &base->counters, &counters, err);
     const struct changes changes = {
         .notes = base->notes, .note_count = base->note_count, .counters = &counters};
     if (code == BERTH_OK && counter_update_changes(&base->counters, &counters))

@@ -24,6 +24,7 @@ const struct counter_info *counters_info(enum counter counter) { return &infos[c
 void counters_done(struct counters *counters)
 {
     free(counters->value);
+    kernel_events_done(&counters->events);
     *counters = (struct counters){0};
 }
 
@@ -32,7 +33,7 @@ bool counters_copy(const struct counters *from, struct counters *ret)
     struct counters copy = *from;
     copy.value = NULL;
     copy.count = 0;
-    bool ok = true;
+    bool ok = kernel_events_copy(&from->events, &copy.events);
     for (; ok && copy.count < from->count; copy.count += ok)
         if ((ok = grow_by_one(&copy.value, copy.count, sizeof *copy.value)))
             copy.value[copy.count] = from->value[copy.count];
@@ -149,14 +150,31 @@ static bool read_counter(struct counters *counters, const json_t *object)
     return true;
 }
 
+static bool read_event(struct counters *counters, const json_t *object)
+{
+    struct kernel_event event;
+    int64_t sequence;
+    return kernel_events_parse(object, &event, &sequence) &&
+           kernel_events_enter(&counters->events, &event);
+}
+
+static void read_boot(struct counters *counters, const json_t *object)
+{
+    get_text(object, "id", counters->boot_id, sizeof counters->boot_id);
+    if (!get_number(object, "counted_to", &counters->events.counted_to))
+        counters->events.counted_to = 0;
+}
+
 static void read_line(struct counters *counters, const char *line, size_t length)
 {
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
     char kind[16] = "";
     get_text(object, "record", kind, sizeof kind);
     if (strcmp(kind, "boot") == 0)
-        get_text(object, "id", counters->boot_id, sizeof counters->boot_id);
-    else if (strcmp(kind, "counter") != 0 || !read_counter(counters, object))
+        read_boot(counters, object);
+    else if (strcmp(kind, "event") == 0
+                 ? !read_event(counters, object)
+                 : strcmp(kind, "counter") != 0 || !read_counter(counters, object))
         counters_note_garbage(counters, "%.*s", (int)(length < 100 ? length : 100), line);
     json_decref(object);
 }
@@ -180,13 +198,19 @@ static bool append(json_t *take_object, FILE *file)
     return ok;
 }
 
+static json_t *boot_json(const struct counters *counters)
+{
+    int64_t counted_to = counters->events.counted_to;
+    return json_pack("{s:s, s:s, s:o*}", "record", "boot", "id", counters->boot_id, "counted_to",
+                     counted_to > 0 ? json_integer(counted_to) : NULL);
+}
+
 char *counters_print(const struct counters *counters)
 {
     char *text = NULL;
     size_t size;
     FILE *file = open_memstream(&text, &size);
-    bool ok = file != NULL &&
-              append(json_pack("{s:s, s:s}", "record", "boot", "id", counters->boot_id), file);
+    bool ok = file != NULL && append(boot_json(counters), file);
     for (size_t i = 0; ok && i < counters->count; i++) {
         const struct counter_value *value = &counters->value[i];
         ok = append(json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "record", "counter", "at",
@@ -196,6 +220,8 @@ char *counters_print(const struct counters *counters)
                               (json_int_t)value->before_at_s),
                     file);
     }
+    for (size_t i = 0; ok && i < counters->events.count; i++)
+        ok = append(kernel_events_json(&counters->events.event[i]), file);
     if (file != NULL && fclose(file) != 0)
         ok = false;
     if (ok)

@@ -1,11 +1,13 @@
 /**
- * Error counters of places, each with the reading before it.
+ * Error counters of places, each with the reading before it, and errors that the kernel logged.
  * Text of node folders and of the state directory: docs/RECORD.md, Counters.
  */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "node/kernel_events.h"
 
 #define COUNTERS_MAX       4096
 #define COUNTERS_FILE_MAX  (8u << 20)
@@ -45,7 +47,8 @@ struct counters {
     char boot_id[40]; /* boot whose counters these are; "" unknown */
     struct counter_value *value;
     size_t count;
-    size_t garbage; /* sources of the last reading without a number */
+    struct kernel_events events;
+    size_t garbage; /* sources of the last reading without a number, lines without an event */
     char first_garbage[160];
 };
 

@@ -219,8 +219,9 @@ static void hostile_texts_are_one_finding(void **state)
     put(f, GPU "aer_dev_fatal", "\n");
     read_at(f, START_S + 9);
     char *text = findings_of(f);
-    assert_string_equal(text, "counter-garbage machine0 3 error counters are not read; the first: "
-                              "/sys/bus/pci/devices/0000:c2:00.0/aer_dev_fatal says \"\"\n");
+    assert_string_equal(text,
+                        "counter-garbage machine0 3 records of errors are not read; the first: "
+                        "/sys/bus/pci/devices/0000:c2:00.0/aer_dev_fatal says \"\"\n");
     free(text);
 }
 
