@@ -100,5 +100,7 @@ const struct cmd_command cmd_topo = {
     .options = options,
     .option_count = OPTIONS,
     .run = run,
-    .notes = {"In a picture, lines are as wide as links are fast: as measured, else nominal."},
+    .notes = {"In a picture, lines are as wide as links are fast: as measured, else nominal.",
+              "A link with less than 80 % of the measured rate of another of its kind is marked "
+              "SLOW, in a picture amber. One to a switch has the rate of its gpu's slowest pair."},
 };
