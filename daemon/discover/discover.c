@@ -99,6 +99,8 @@ static void add_record(struct reading *reading, const char *line, size_t length,
         add_shapes(found, json_string_value(json_object_get(record.run.conditions, "shapes")));
         found->measured_at_s =
             reading->started_at > found->measured_at_s ? reading->started_at : found->measured_at_s;
+    } else if (record.kind == RECORD_END) {
+        add_shapes(found, json_string_value(json_object_get(record.end.conditions, "shapes")));
     } else if (record.kind == RECORD_SET) {
         record_add_set(&record, found->graph, reading->source, reading->started_at, found->sets,
                        err);

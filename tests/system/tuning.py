@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -269,6 +270,21 @@ echo '{{"record":"end","status":"complete","elapsed_ns":5,"conditions":{{"shapes
         assert until(lambda: started(probes)[-1].count("--tune") == 0, 60), started(probes)
 
 
+def a_probes_own_record_has_them_at_its_end():
+    """A node folder whose measurements are what the probe printed."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name) / "node"
+        shutil.copytree(NODES / "h200x4", folder)
+        lines = [{"record": "run", "schema": 1, "probe": "gpu", "backend": "cuda", "started_at": 1790000000, "conditions": {}},
+                 {"record": "end", "status": "complete", "elapsed_ns": 5, "conditions": {"shapes": shape("580.1", 700, 1790000000)}}]
+        (folder / "measurements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        with Daemon("--node", folder) as daemon:
+            found = one(daemon, place="gpu2", operation="read")
+            assert found["block"]["value"] == 256 and found["block"]["bytes_per_s"] == 4e12 and found["block"]["measured_at_s"] == 1790000000, found
+            assert found["block"]["from"] is None, "no gpu of this node has that address"
+            assert found["stale"] == "driver 580.159.04 has replaced 580.1 since it was tuned", "age alone is none of a recorded node's"
+
+
 def wrong_questions_are_refused():
     with Daemon("--node", NODES / "h200x4") as daemon:
         for asked, expected in (({"place": "gpu9"}, ("NoSuchPlace", "gpu9")), ({"place": "numa0"}, ("InvalidParameter", "place")),
@@ -304,7 +320,7 @@ def hostile_shapes_are_no_answer():
 
 
 TESTS = [what_the_probe_tuned_is_answered, streams_are_of_the_full_profile, another_power_cap_is_tuned_anew, slower_memory_is_tuned_anew, another_driver_makes_it_stale_until_the_next_probe,
-         an_old_result_is_tuned_anew, idle_hours_tune_anew, wrong_questions_are_refused, hostile_shapes_are_no_answer]
+         an_old_result_is_tuned_anew, idle_hours_tune_anew, a_probes_own_record_has_them_at_its_end, wrong_questions_are_refused, hostile_shapes_are_no_answer]
 
 
 if __name__ == "__main__":

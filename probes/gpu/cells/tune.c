@@ -254,16 +254,17 @@ static bool make_flow(struct gpu_run *run, const struct tuning *tuning, int way,
                       err);
 }
 
-/* Says whether a rate of the known shapes has drifted since they were tuned. */
+/* Says whether a rate of the known shapes has drifted since they were tuned: twice in a row,
+ * because something else may have used the link. */
 static bool find_drift(struct gpu_run *run, const struct tuning *tuning, bool *ret_drifted,
                        struct gpu_err *err)
 {
     bool drifted = false;
     for (int way = 0; way < gpu_tune_operations(tuning->target) && !drifted; way++) {
+        const struct gpu_tuned *then = &run->node->device[tuning->device].rate[tuning->target][way];
         struct gpu_flow flow;
-        if (!make_flow(run, tuning, way, &flow, err) ||
-            !retime(run, &flow, &run->node->device[tuning->device].rate[tuning->target][way],
-                    &drifted, err))
+        if (!make_flow(run, tuning, way, &flow, err) || !retime(run, &flow, then, &drifted, err) ||
+            (drifted && !retime(run, &flow, then, &drifted, err)))
             return false;
     }
     *ret_drifted = drifted;

@@ -119,6 +119,7 @@ static void a_folder_records_as_itself(void **state)
     assert_int_equal(discover_write_folder(&io, path, &contents, write_file, NULL, &err), BERTH_OK);
     assert_int_equal(discover_folder(folder, &again, &err), BERTH_OK);
     remove_folder(state);
+    assert_string_equal(again.shapes, shapes);
     assert_int_equal(first.graph->origin, again.graph->origin);
     assert_same(&first, &again);
     discovery_done(&first);

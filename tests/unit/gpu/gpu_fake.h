@@ -40,6 +40,7 @@ struct fake {
     int entered;
     double rate[8];            /* bytes per ns, by the device that drives */
     double rate_of_unroll[17]; /* not 0: rate of kernels instead */
+    unsigned slow_kernels;     /* so many of the next streaming kernels have half the rate */
     int wrong_from, wrong_to;  /* copies between these devices lose a word; -1 none */
     int fail_copy;             /* code of every copy */
     int released_early;        /* operations that were enqueued after their gate was opened */
@@ -284,7 +285,9 @@ static int fake_launch(const struct gpu_api *api, gpu_function function, unsigne
         if (op->to != 0 && op->from != 0)
             fake_move(op->to, op->from, op->bytes);
         double rate = fake->rate_of_unroll[unrolls[(kernel - GPU_KERNEL_READ) % 6]];
-        fake_pass(fake, at, at->device, op->bytes, rate > 0 ? rate : fake->rate[at->device]);
+        rate = (rate > 0 ? rate : fake->rate[at->device]) / (fake->slow_kernels > 0 ? 2 : 1);
+        fake->slow_kernels -= fake->slow_kernels > 0;
+        fake_pass(fake, at, at->device, op->bytes, rate);
     }
     return 0;
 }

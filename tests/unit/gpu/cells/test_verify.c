@@ -175,6 +175,12 @@ static void shapes_are_found(void **state)
     rig.fake->node.device[0].tuned_at_s[GPU_TUNE_OWN] = 1;
     assert_int_equal(measure_all(&rig, gpu_cells_tune), 2);
     assert_int_equal(rig.fake->node.device[0].tuned_at_s[GPU_TUNE_OWN], 1);
+    /* what slows one look down is no drift: two kernels find the bytes, then each of the
+     * repetitions has four */
+    rig.fake->slow_kernels = 2 + 4 * GPU_CELLS_TUNE_TIMES;
+    assert_int_equal(measure_all(&rig, gpu_cells_tune), 2);
+    assert_int_equal(rig.fake->slow_kernels, 0);
+    assert_int_equal(rig.fake->node.device[0].tuned_at_s[GPU_TUNE_OWN], 1);
     rig.fake->rate_of_unroll[12] = 30;
     rig.fake->rate_of_unroll[8] = 52;
     assert_int_equal(measure_all(&rig, gpu_cells_tune), 2);
