@@ -224,7 +224,7 @@ static bool awaits_second_look(const struct snapshot *snap, const struct value *
     size_t count = values_range_to(snap->values, v->metric, v->from, v->to, &same);
     for (size_t i = 0; i < count; i++)
         if (same[i].source == VALUE_MEASURED &&
-            same[i].measured_at_s >= v->measured_at_s + ASSESSMENT_SECOND_LOOK_S)
+            same[i].measured_at_s >= v->measured_at_s + ASSESSMENT_LEFT_OUT_S)
             return false;
     return baseline != NULL && (baseline->count > 1 || baseline->accepted);
 }

@@ -223,6 +223,7 @@ def a_cell_that_later_runs_leave_out_is_found_by_one_look():
         probe(daemon, node, 6, axpy=1)
         probe(daemon, node, axpy=0.92)
         assert is_quiet(daemon) and len(check(daemon)["unconfirmed"]) == 1, check(daemon)
+        time.sleep(0.2)  # an hour
         probe(daemon, node)
         [finding] = check(daemon)["findings"]
         assert finding["place"] == "gpu3" and "test=bs2" in finding["text"], finding

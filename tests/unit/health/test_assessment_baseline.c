@@ -202,7 +202,7 @@ static void a_cell_that_later_runs_leave_out_is_found_by_one_look(void **state)
                     "operation=write", 92 * GB, 91.5 * GB, 92.5 * GB);
         for (size_t i = 0; i < f.values->count; i++)
             f.values->item[i].measured_at_s = f.values->item[i].value > 99 * GB
-                                                  ? first_s + ASSESSMENT_SECOND_LOOK_S - 1 + late
+                                                  ? first_s + ASSESSMENT_LEFT_OUT_S - 1 + late
                                                   : first_s;
         with_baselines(&f);
         assess(&f, NULL);
