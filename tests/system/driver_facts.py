@@ -187,7 +187,7 @@ def gpus_without_a_probe_are_a_finding():
                 assert sorted(problem.split()[0] for problem in problems) == ["gpu-facts", "probe-failed"], problems
                 assert f"berth-probe-gpu: {why}" in daemon.said() and [cell["value"] for cell in cells(daemon, "memory_latency")] == [90.5]
                 asked = subprocess.run([BIN / "berth", "--socket", daemon.socket, "probe", "--full", "host_gpu_kernel"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
-                assert asked.returncode == 75 and asked.stdout == f"0 values measured, 0 left out:\n  berth-probe-gpu could not be started ({why})\n", asked
+                assert asked.returncode == 75 and asked.stdout == f"berth-probe-gpu could not be started ({why})\n0 values measured, 0 left out\n", asked
                 # The next start measures nothing again for a program that is not there, and tells of it.
                 daemon.stop()
                 with Daemon(directory=daemon.directory, config=f"probe_dir = {folder}\n", environment=machine) as again:
