@@ -5,18 +5,23 @@
 #include "fleet/inner.h"
 #include "fleet/spread.h"
 
-#define DEVIATION_LEAST 0.001 /* of a series whose nodes agree to the last digit */
-#define POOL_NODES      20    /* so many nodes the deviation of tests alike counts for */
-#define MAD_EFFICIENCY  0.37  /* of normal noise: Rousseeuw and Croux, JASA 88, 1993 */
-#define GROUPS          6     /* means that a series is part of */
-#define OUTLIER         10    /* deviations that a series adds to a mean at most */
-#define SAME_LOSS       0.8   /* of a loss: it has the same cause */
-#define TAIL_BINS       400
-#define TAIL_WIDTH      0.05  /* deviations */
-#define TAIL_SHARE      0.002 /* of the values on the better side */
-#define TAIL_LEAST      10    /* fewest values beyond */
-#define TAIL_KNOWN      500   /* fewest values of a tail */
-#define TAIL_UNKNOWN    5     /* degrees of freedom where there are fewer */
+#define DEVIATION_LEAST   0.001 /* of a series whose nodes agree to the last digit */
+#define POOL_NODES        60    /* so many nodes the deviation of tests alike counts for */
+#define MAD_EFFICIENCY    0.37  /* of normal noise: Rousseeuw and Croux, JASA 88, 1993 */
+#define MANY              8     /* series of a mean in which outliers do not show */
+#define TAIL_OF_FEW       "tail of few"
+#define TAIL_OF_MANY      "tail of many"
+#define GROUPS            6   /* means that a series is part of */
+#define OUTLIER           10  /* deviations that a series adds to a mean at most */
+#define SAME_LOSS         0.8 /* of a loss: it has the same cause */
+#define TAIL_BINS         400
+#define TAIL_WIDTH        0.05  /* deviations */
+#define TAIL_SHARE        0.002 /* of the values on the better side */
+#define TAIL_LEAST        10    /* fewest values beyond */
+#define TAIL_KNOWN        2000  /* fewest values of a tail */
+#define TAIL_UNKNOWN      5     /* degrees of freedom where there are fewer */
+#define TAIL_UNKNOWN_MANY 20    /* the same of a mean of many series */
+#define TAIL_SERIES       7     /* most of a series: no measurement is free of outliers */
 
 /* ---- the tests of a class ---- */
 
@@ -111,7 +116,8 @@ static bool add_series(struct work *work)
         test->series = fleet_series_at(fleet->series, i);
         test->members = 1;
         test->pool = pool_of(work->fleet, test->series, test->series->axes);
-        test->tail = fleet_series_add(work->fleet->pools, test->series->metric, "", "", "tail");
+        test->tail =
+            fleet_series_add(work->fleet->pools, test->series->metric, "", "", TAIL_OF_FEW);
         measure(work, test, count);
         ok = test->pool != FLEET_SERIES_NONE && test->tail != FLEET_SERIES_NONE &&
              (!fleet->settings.with_files || keep_quantiles(test, x + first[i], count));
@@ -220,6 +226,8 @@ static bool add_groups(struct work *work)
                                 .members = work->members[i]};
         test->pool =
             pool_of(work->fleet, test->series, test->series->axes[0] != '\0' ? "both" : "mean");
+        test->tail = fleet_series_add(work->fleet->pools, NULL, "", "",
+                                      test->members < MANY ? TAIL_OF_FEW : TAIL_OF_MANY);
         for (size_t k = 0; k < class->count; k++)
             if (!isnan(class->node[k]->mean[i]))
                 work->scratch[nodes++] = class->node[k]->mean[i];
@@ -317,7 +325,7 @@ static double deviation_of_student(double freedom)
 }
 
 /* Returns the degrees of freedom with a tail no shorter than the one that was counted. */
-static double freedom_of(const uint32_t bin[TAIL_BINS])
+static double freedom_of(const uint32_t bin[TAIL_BINS], double unknown)
 {
     static const double freedoms[] = {1000, 30, 15, 10, 7, 5, 4, 3, 2};
     const size_t most = sizeof freedoms / sizeof freedoms[0] - 1;
@@ -327,7 +335,7 @@ static double freedom_of(const uint32_t bin[TAIL_BINS])
     for (int k = 0; k < TAIL_BINS; k++)
         all += bin[k];
     if (all < TAIL_KNOWN)
-        return TAIL_UNKNOWN;
+        return unknown;
     while (at > 0 && beyond < fmax(all * TAIL_SHARE, TAIL_LEAST))
         beyond += bin[--at];
     for (; i < most; i++) {
@@ -348,8 +356,13 @@ static bool find_tails(struct work *work)
     bool ok = bins != NULL && freedom != NULL;
     for (size_t i = 0; ok && i < class->count; i++)
         each_excess(work, class->node[i], count_tail, bins);
-    for (size_t i = 0; ok && i < pools; i++)
-        freedom[i] = freedom_of(bins[i]);
+    for (uint32_t i = 0; ok && i < pools; i++) {
+        const struct fleet_series *pool = fleet_series_at(work->fleet->pools, i);
+        bool is_many = strcmp(pool->axes, TAIL_OF_MANY) == 0;
+        freedom[i] = freedom_of(bins[i], is_many ? TAIL_UNKNOWN_MANY : TAIL_UNKNOWN);
+        if (pool->metric != NULL)
+            freedom[i] = fmin(TAIL_SERIES, freedom[i]);
+    }
     for (size_t i = 0; ok && i < class->tests; i++)
         class->test[i].freedom =
             (float)(1 / (1 / class->test[i].freedom + 1 / freedom[class->test[i].tail]));

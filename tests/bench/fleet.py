@@ -10,6 +10,7 @@ Prints the tables of docs/measured/fleet.md. The other rules are implemented her
 """
 import itertools
 import json
+import math
 import pathlib
 import random
 import resource
@@ -113,6 +114,31 @@ def recall(series, folder):
     print(f"| none | | {alarms[0]} of {len(healthy)} | | " + " | ".join(f"{alarm} of {len(healthy)}" for alarm in alarms[1:]) + " |")
 
 
+def small(folder, loss=0.10, common=0.005):
+    """Classes of few nodes: fleets with a healthy node named, and slow pairs found; then with noise that all of a GPU shares."""
+    series = drawn.all_series(600)
+
+    def named(nodes, seed, fault, common):
+        path = pathlib.Path(folder, "small.tar")
+        with tarfile.open(path, "w") as tar:
+            for i in range(nodes):
+                values = drawn.draw_node(series, f"{seed} {nodes} {i}", fault if i == 3 else None)
+                draw = random.Random(f"common {seed} {nodes} {i}")
+                of_gpu = {f"gpu{gpu}": draw.gauss(0, common) for gpu in range(4)}
+                values = [value * math.exp((1 if one.is_time else -1) * sum(of_gpu[gpu] for gpu in one.gpus)) for one, value in zip(series, values)]
+                drawn.put_in_tar(tar, f"n{i}", drawn.files(series, f"n{i}", values, {"driver": str(i % 3)}))
+        return {int(slow["node"][1:]) for slow in berth(path)[0]["slow"]}
+
+    print("\n| nodes | fleets | healthy: fleets with a false alarm | a pair 10 % slower: found | with noise of GPUs: false alarm | found |\n|---|---|---|---|---|---|")
+    for nodes, fleets in ((5, 60), (8, 60), (12, 40), (30, 30), (200, 12)):
+        cells = []
+        for noise in (0, common):
+            alarms = sum(bool(named(nodes, seed, None, noise)) for seed in range(fleets))
+            found = sum(3 in named(nodes, seed, drawn.Fault(loss, ("gpu1", "gpu2")), noise) for seed in range(fleets))
+            cells += [alarms, found]
+        print(f"| {nodes} | {fleets} | " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
 def speed(series, folder, what, nodes=10000, kinds=64):
     """Wall time and memory; the values of so many drawn nodes are repeated."""
     path = pathlib.Path(folder, "speed.tar")
@@ -137,5 +163,6 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as FOLDER:
         if "speed" not in sys.argv[1:]:
             recall(SERIES, FOLDER)
+            small(FOLDER)
         speed(SERIES, FOLDER, "records")
         speed(SERIES, FOLDER, "baselines")
