@@ -213,20 +213,29 @@ static const struct opened *opened_of(const struct snapshot *snap, const struct 
     return NULL;
 }
 
-/* True when a second measurement of the value is to come. None is for a cell that a later run at
- * the same places left out, as those of the full profile are. Without a past, equals and stated
- * values suffice. */
+/* True when a later run measured other cells between the value's places and left its own out, as
+ * background measuring does with those of the full profile. */
+static bool was_left_out(const struct snapshot *snap, const struct value *v)
+{
+    for (int m = 0; m < METRIC_COUNT; m++) {
+        const struct value *same = NULL;
+        size_t count = values_range_to(snap->values, (enum metric)m, v->from, v->to, &same);
+        for (size_t i = 0; i < count; i++)
+            if (same[i].source == VALUE_MEASURED &&
+                same[i].measured_at_s >= v->measured_at_s + ASSESSMENT_LEFT_OUT_S)
+                return true;
+    }
+    return false;
+}
+
+/* True when a second measurement of the value is to come. Without a past, equals and stated values
+ * suffice. */
 static bool awaits_second_look(const struct snapshot *snap, const struct value *v)
 {
     const struct baseline *baseline =
         snap->baseline != NULL ? &snap->baseline[v - snap->values->item] : NULL;
-    const struct value *same = NULL;
-    size_t count = values_range_to(snap->values, v->metric, v->from, v->to, &same);
-    for (size_t i = 0; i < count; i++)
-        if (same[i].source == VALUE_MEASURED &&
-            same[i].measured_at_s >= v->measured_at_s + ASSESSMENT_LEFT_OUT_S)
-            return false;
-    return baseline != NULL && (baseline->count > 1 || baseline->accepted);
+    return baseline != NULL && (baseline->count > 1 || baseline->accepted) &&
+           !was_left_out(snap, v);
 }
 
 /* Copies the time of the open finding. A worse value is confirmed by a fact that explains it, or by

@@ -21,8 +21,8 @@ const char *assessment_verdict_name(enum verdict verdict);
 
 /* least time from the measurement that first saw a worse value to the one that confirms it */
 #define ASSESSMENT_SECOND_LOOK_S 120
-/* least time to a measurement of the same places and metric that has left a cell out; the programs
- * of one full run measure different cells of them one after the other */
+/* least time to a measurement between the same places that has left a cell out; the programs of one
+ * full run measure different cells there one after the other */
 #define ASSESSMENT_LEFT_OUT_S 3600
 /* longest time between findings of one cause that are one finding */
 #define ASSESSMENT_ONE_CAUSE_S 86400

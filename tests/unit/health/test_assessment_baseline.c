@@ -195,19 +195,24 @@ static void a_cell_that_later_runs_leave_out_is_found_by_one_look(void **state)
     (void)state;
     const int64_t first_s = 1790000000;
     limits.looks = 2;
-    for (int late = 0; late < 2; late++) {
+    for (int late = 0; late < 4; late++) {
+        bool is_other = late > 1, is_late = late % 2 != 0; /* another metric; an hour later */
         struct fixture f = begin(nodes_cpu(&four_numas));
-        rate(&f, 1, 1, 100, 0.5);
+        if (is_other)
+            nodes_value(f.values, METRIC_MEMORY_LATENCY, VALUE_MEASURED, numa(&f, 1), numa(&f, 1),
+                        "", 100 * GB, 100 * GB, 100 * GB);
+        else
+            rate(&f, 1, 1, 100, 0.5);
         nodes_value(f.values, METRIC_MEMORY_BANDWIDTH, VALUE_MEASURED, numa(&f, 1), numa(&f, 1),
                     "operation=write", 92 * GB, 91.5 * GB, 92.5 * GB);
         for (size_t i = 0; i < f.values->count; i++)
             f.values->item[i].measured_at_s = f.values->item[i].value > 99 * GB
-                                                  ? first_s + ASSESSMENT_LEFT_OUT_S - 1 + late
+                                                  ? first_s + ASSESSMENT_LEFT_OUT_S - 1 + is_late
                                                   : first_s;
         with_baselines(&f);
         assess(&f, NULL);
         assert_int_equal(f.assessment.count, 1);
-        assert_int_equal(f.assessment.finding[0].is_unconfirmed, late == 0);
+        assert_int_equal(f.assessment.finding[0].is_unconfirmed, !is_late);
         end(&f);
     }
     limits.looks = 1;
