@@ -285,7 +285,8 @@ static enum berth_code record_kfd(struct recording *recording, struct berth_err 
 static bool has_counters(const struct folder_contents *contents)
 {
     const struct counters *counters = contents->counters;
-    return counters != NULL && counters->count + counters->events.count > 0;
+    return counters != NULL &&
+           counters->count + counters->events.count + counters->throttles.count > 0;
 }
 
 static enum berth_code record_counters(struct recording *recording, struct berth_err *err)

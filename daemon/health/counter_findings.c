@@ -26,6 +26,32 @@ static bool add_counter(struct findings *findings, const struct place *place,
     return true;
 }
 
+static bool has_finding(const struct findings *findings, const char *code, const char *place)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        if (strcmp(findings->finding[i].code, code) == 0 &&
+            strcmp(findings->finding[i].place, place) == 0)
+            return true;
+    return false;
+}
+
+/* A GPU that is throttled now has the finding of its driver's facts. */
+static bool add_throttled(struct findings *findings, const struct place *place,
+                          const struct throttle_gpu *gpu)
+{
+    if (throttled_count(gpu) < THROTTLE_LEAST || has_finding(findings, "throttled", place->name))
+        return true;
+    struct finding *finding =
+        findings_add(findings, SEVERITY_WARNING, "gpu-throttled", place->name);
+    if (finding == NULL)
+        return false;
+    finding->at_s = gpu->since_s;
+    snprintf(finding->text, sizeof finding->text,
+             "its clocks were held down at the end of %d of its last %d measurements: %s",
+             throttled_count(gpu), gpu->count, gpu->why);
+    return true;
+}
+
 static bool add_garbage(struct findings *findings)
 {
     const struct counters *counters = &findings->snap->counters;
@@ -52,6 +78,11 @@ enum berth_code counter_findings_add(struct findings *findings, struct berth_err
         if (at != PLACE_NONE && counters_is_out_of_line(value) &&
             findings_is_selected(findings, at))
             ok = add_counter(findings, graph_place(graph, at), value);
+    }
+    for (size_t i = 0; ok && i < counters->throttles.count; i++) {
+        place_id at = graph_find(graph, counters->throttles.gpu[i].at);
+        if (at != PLACE_NONE && findings_is_selected(findings, at))
+            ok = add_throttled(findings, graph_place(graph, at), &counters->throttles.gpu[i]);
     }
     return ok ? BERTH_OK : err_set(err, BERTH_NO_MEMORY, "no memory for findings");
 }

@@ -1,5 +1,6 @@
 #include "measure/counter_update.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "base/log.h"
 #include "discover/counter_files.h"
 #include "discover/event_file.h"
+#include "health/findings.h"
 
 #define FILE_NAME "counters.jsonl"
 
@@ -76,9 +78,49 @@ void counter_update_accept(const struct graph *graph, const bool *selected, cons
         save(state_dir, counters);
 }
 
+/* Copies the reasons of a GPU: all GPUs have the same, or each one's stand behind its address. "":
+ * not known. */
+static void copy_reasons(const char *text, const char *pci, char *ret, size_t size)
+{
+    bool is_shared = strchr(text, ':') == NULL;
+    const char *from = is_shared ? text : strstr(text, pci);
+    ret[0] = '\0';
+    if (from == NULL)
+        return;
+    from += is_shared ? 0 : strlen(pci);
+    from += strspn(from, " ");
+    size_t length = strcspn(from, " ");
+    length -= length > 0 && from[length - 1] == ',';
+    if (length > 0 && from[0] != '-')
+        snprintf(ret, size, "%.*s", (int)length, from);
+}
+
+void counter_update_with_run(const struct graph *graph, const struct run *run,
+                             const char *state_dir, struct counters *counters)
+{
+    json_t *conditions = run->conditions != NULL ? json_loads(run->conditions, 0, NULL) : NULL;
+    const char *text = json_string_value(json_object_get(conditions, "gpu_throttle"));
+    char reasons[96];
+    for (place_id id = graph_next(graph, PLACE_GPU, 0); text != NULL && id != PLACE_NONE;
+         id = graph_next(graph, PLACE_GPU, id + 1)) {
+        const struct place *gpu = graph_place(graph, id);
+        reasons[0] = '\0';
+        if (gpu->pci != NULL && place_detail(gpu, "partition") == NULL)
+            copy_reasons(text, gpu->pci, reasons, sizeof reasons);
+        if (reasons[0] != '\0')
+            throttled_enter(&counters->throttles, gpu->pci,
+                            driver_findings_is_throttling(reasons) ? reasons : NULL,
+                            run->started_at_s);
+    }
+    if (text != NULL)
+        save(state_dir, counters);
+    json_decref(conditions);
+}
+
 static bool says_something(const struct counters *counters)
 {
-    bool says = counters->garbage > 0 || counters->events.count > 0;
+    bool says =
+        counters->garbage > 0 || counters->events.count > 0 || counters->throttles.count > 0;
     for (size_t i = 0; !says && i < counters->count; i++)
         says = counters_is_out_of_line(&counters->value[i]);
     return says;

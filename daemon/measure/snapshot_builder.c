@@ -315,6 +315,8 @@ static enum berth_code make_next(const struct snapshot_builder *builder,
         snapshot_unref(snapshot);
         return err_set(err, BERTH_NO_MEMORY, "out of memory");
     }
+    if (run != NULL)
+        counter_update_with_run(base->graph, run, builder->past->state_dir, &snapshot->counters);
     /* the history is this machine's; stand-ins have none */
     if (!snapshot->has_standin || base->graph->origin != ORIGIN_LIVE)
         history_advance(builder->store, snapshot, changes->is_stored ? run : NULL, builder->past);

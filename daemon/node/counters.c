@@ -172,9 +172,10 @@ static void read_line(struct counters *counters, const char *line, size_t length
     get_text(object, "record", kind, sizeof kind);
     if (strcmp(kind, "boot") == 0)
         read_boot(counters, object);
-    else if (strcmp(kind, "event") == 0
-                 ? !read_event(counters, object)
-                 : strcmp(kind, "counter") != 0 || !read_counter(counters, object))
+    else if (!(strcmp(kind, "event") == 0      ? read_event(counters, object)
+               : strcmp(kind, "throttle") == 0 ? throttled_parse(object, &counters->throttles)
+               : strcmp(kind, "counter") == 0  ? read_counter(counters, object)
+                                               : false))
         counters_note_garbage(counters, "%.*s", (int)(length < 100 ? length : 100), line);
     json_decref(object);
 }
@@ -222,6 +223,8 @@ char *counters_print(const struct counters *counters)
     }
     for (size_t i = 0; ok && i < counters->events.count; i++)
         ok = append(kernel_events_json(&counters->events.event[i]), file);
+    for (size_t i = 0; ok && i < counters->throttles.count; i++)
+        ok = append(throttled_json(&counters->throttles.gpu[i]), file);
     if (file != NULL && fclose(file) != 0)
         ok = false;
     if (ok)

@@ -1,5 +1,6 @@
 /**
- * Error counters of places, each with the reading before it, and errors that the kernel logged.
+ * Error counters of places, each with the reading before it, errors that the kernel
+ * logged, and runs whose GPUs were throttled.
  * Text of node folders and of the state directory: docs/RECORD.md, Counters.
  */
 #pragma once
@@ -8,6 +9,7 @@
 #include <stdint.h>
 
 #include "node/kernel_events.h"
+#include "node/throttled.h"
 
 #define COUNTERS_MAX       4096
 #define COUNTERS_FILE_MAX  (8u << 20)
@@ -48,6 +50,7 @@ struct counters {
     struct counter_value *value;
     size_t count;
     struct kernel_events events;
+    struct throttles throttles;
     size_t garbage; /* sources of the last reading without a number, lines without an event */
     char first_garbage[160];
 };

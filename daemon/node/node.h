@@ -7,8 +7,8 @@
  * Uses: base
  * Public headers: allowed.h counters.h curve.h engine_limit.h gpu.h graph.h jsonify.h
  *   kernel_events.h link_path.h locality.h metric.h node.h pci.h record.h record_plain.h
- *   record_values.h reasons.h sets.h snapshot.h spread.h transfer.h tuned_sizes.h tuning.h
- *   values.h
+ *   record_values.h reasons.h sets.h snapshot.h spread.h throttled.h transfer.h tuned_sizes.h
+ *   tuning.h values.h
  * Shown by: tests/unit/node, tests/replay
  */
 #pragma once

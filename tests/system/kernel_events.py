@@ -16,7 +16,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
-from berthd import BIN, Daemon, findings, NODES, until  # noqa: E402
+from berthd import BIN, Daemon, fake_probe, findings, GPU_RUN, NODES, RUN, until  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import call, Connection  # noqa: E402
 
@@ -208,6 +208,45 @@ def a_recorded_node_has_its_events():
             assert [(f["place"], f["text"]) for f in again] == [(f["place"], f["text"]) for f in before] and before, (before, again)
 
 
+def a_gpu_throttled_in_three_of_eight_runs_is_a_finding():
+    """The condition gpu_throttle of the end of each run, of all GPUs or of each."""
+    copy = json.dumps({"record": "value", "metric": "host_gpu_copy_engine", "from": "numa0", "to": "gpu0", "axes": {"size": 67108864}, "value": 55e9, "low": 54e9, "high": 56e9, "n": 9})
+    end = {"record": "end", "status": "complete", "elapsed_ns": 1}
+    with fake_probe(f"echo '{RUN}'\necho '{json.dumps(end)}'\n") as folder:
+        script, values = pathlib.Path(folder) / "berth-probe-gpu", pathlib.Path(folder) / "values"
+        facts = GPU_RUN.replace('"cuda"', '"facts"') + "\n" + json.dumps(end) + "\n"
+        script.write_text(f'#!/bin/sh\n[ "$1" = --facts ] && {{ echo \'{facts}\'; exit; }}\nexec cat "${{0%/*}}/values"\n')
+        script.chmod(0o755)
+
+        def run(daemon, throttle):
+            values.write_text("\n".join([GPU_RUN, copy, json.dumps({**end, "conditions": {"gpu_throttle": throttle}})]) + "\n")
+            with Connection(daemon.socket) as connection:
+                assert [error for error, _ in connection.stream("io.berth.Health.Probe", {"metrics": ["host_gpu_copy_engine"]}) if error] == [], daemon.said()
+            daemon.wait_ready()
+            return {f["place"]: f["text"] for f in found(daemon, "gpu-throttled")}
+
+        each = "0000:00:06.0 {}, 0000:00:07.0 power-cap, 0000:00:08.0 -, 0000:00:09.0 none"
+        with Daemon("--no-probe", config=f"probe_dir = {folder}\ncounters_s = 1\n", environment=MACHINE) as daemon:
+            assert run(daemon, each.format("power-cap,hardware-thermal")) == {} == run(daemon, each.format("power-brake"))
+            assert run(daemon, None) == {} == run(daemon, "none") == run(daemon, "power-cap"), "not known, and no reason"
+            said = run(daemon, each.format("software-thermal"))
+            assert said == {"gpu0": "its clocks were held down at the end of 3 of its last 5 measurements: software-thermal"}, said
+            kept = [json.loads(line) for line in (daemon.state / "counters.jsonl").read_text().splitlines() if '"throttle"' in line]
+            assert {record["at"][-4:-2]: (record["runs"], record["count"]) for record in kept} == {"06": (0b11001, 5), "07": (0, 5), "08": (0, 2), "09": (0, 5)}, kept
+            log = (daemon.state / "counters.jsonl").read_text()
+            (daemon.state / "counters.jsonl").write_text(log.replace('"runs":25', '"runs":32', 1))
+            assert until(lambda: "counter-garbage" in findings(daemon) or not found(daemon, "gpu-throttled")), "a broken record"
+            (daemon.state / "counters.jsonl").write_text(log)
+            assert until(lambda: found(daemon, "gpu-throttled"))
+            daemon.stop()
+            with Daemon("--no-probe", config=f"probe_dir = {folder}\n", environment=MACHINE, directory=daemon.directory) as daemon:
+                assert {f["place"] for f in found(daemon, "gpu-throttled")} == {"gpu0"}, "a restart"
+                for _ in range(3):
+                    assert set(run(daemon, "none")) == {"gpu0"}
+                assert run(daemon, "none") == {}, "the first is no longer one of the last eight"
+                assert [set(run(daemon, "hardware-slowdown")) for _ in range(3)] == [set(), {"gpu0"}, {"gpu0", "gpu1", "gpu2", "gpu3"}]
+
+
 def the_unit_is_right_and_shut():
     if shutil.which("systemd-analyze") is None:
         raise LeftOut("systemd-analyze is not here; make check installs it (systemd)")
@@ -226,7 +265,7 @@ def the_unit_is_right_and_shut():
 
 
 TESTS = [lines_become_records_and_the_file_is_replaced_at_once, events_are_findings_since_their_time, accepted_events_alarm_no_more,
-         old_events_and_those_of_another_boot_are_none, hostile_files_give_one_note_and_lose_nothing, a_recorded_node_has_its_events, the_unit_is_right_and_shut]
+         old_events_and_those_of_another_boot_are_none, hostile_files_give_one_note_and_lose_nothing, a_recorded_node_has_its_events, a_gpu_throttled_in_three_of_eight_runs_is_a_finding, the_unit_is_right_and_shut]
 
 
 if __name__ == "__main__":
