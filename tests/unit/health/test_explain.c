@@ -106,6 +106,27 @@ static void a_narrow_link_stands_for_what_is_slow_over_it(void **state)
     end(&f);
 }
 
+/* A second look awaits nothing that a fact explains. Without the fact it does. */
+static void a_fact_confirms_what_it_explains(void **state)
+{
+    (void)state;
+    limits.looks = 2;
+    for (int is_narrow = 0; is_narrow < 2; is_narrow++) {
+        struct fixture f = eight();
+        if (is_narrow)
+            detail(f.graph, gpu(&f, 2), "pcie_width", "8");
+        add_copies(&f, (const double[8]){1, 1, 0.5, 1, 1, 1, 1, 1});
+        expect(&f, 60 * GB, 3);
+        assess(&f, NULL);
+        for (size_t i = 0; i < f.assessment.count; i++)
+            assert_int_equal(f.assessment.finding[i].is_unconfirmed, !is_narrow);
+        assert_int_equal(f.assessment.verdict, is_narrow ? VERDICT_UNHEALTHY : VERDICT_HEALTHY);
+        assert_int_equal(f.assessment.drain, is_narrow);
+        end(&f);
+    }
+    limits.looks = 1;
+}
+
 static void what_it_does_not_explain_stays(void **state)
 {
     (void)state;
@@ -267,6 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_narrow_link_stands_for_what_is_slow_over_it),
+        cmocka_unit_test(a_fact_confirms_what_it_explains),
         cmocka_unit_test(what_it_does_not_explain_stays),
         cmocka_unit_test(a_fact_of_all_explains_none),
         cmocka_unit_test(what_goes_over_other_links_stays),
