@@ -284,8 +284,11 @@ static void put_line(struct parsing *parsing, json_t *root)
               json_dumpf(line, parsing->text, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
               fputc('\n', parsing->text) == '\n';
     json_decref(line);
-    if (!ok)
+    if (!ok) {
+        pthread_mutex_lock(&parsing->fleet->lock);
         parsing->fleet->failed = true;
+        pthread_mutex_unlock(&parsing->fleet->lock);
+    }
 }
 
 static const char *add_interval(struct fleet_node *node, const struct fleet_known_value *read)

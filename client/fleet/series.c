@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/cells.h"
-
 #define AXES_MOST 16
 
 enum { LOWER, HIGHER };
@@ -101,16 +99,6 @@ bool fleet_axes(const struct fleet_metric *metric, const json_t *axes, char ret[
     return choose_all(&chosen, metric, axes) && print_axes(&chosen, ret);
 }
 
-bool fleet_axes_at(const struct fleet_metric *metric, const json_t *axes, int64_t bytes,
-                   char ret[FLEET_AXES_MAX])
-{
-    struct chosen chosen = {.name = {NULL}};
-    char digits[24];
-    snprintf(digits, sizeof digits, "%lld", (long long)bytes);
-    return choose_all(&chosen, metric, axes) && choose(&chosen, metric, "bytes", digits) &&
-           print_axes(&chosen, ret);
-}
-
 /* The array of series never moves, so that threads read known series without the lock. */
 struct fleet_series_table {
     struct fleet_series **series;
@@ -203,13 +191,3 @@ const struct fleet_series *fleet_series_at(const struct fleet_series_table *tabl
 }
 
 uint32_t fleet_series_count(const struct fleet_series_table *table) { return table->count; }
-
-int fleet_series_compare(const struct fleet_series *a, const struct fleet_series *b)
-{
-    int order = a->metric == b->metric ? 0 : a->metric < b->metric ? -1 : 1;
-    if (order == 0)
-        order = strcmp(a->axes, b->axes);
-    if (order == 0)
-        order = ui_compare_names(a->from, b->from);
-    return order != 0 ? order : ui_compare_names(a->to, b->to);
-}

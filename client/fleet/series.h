@@ -26,9 +26,6 @@ const struct fleet_metric *fleet_metric_find(const char *name);
 /* Writes axes without defaults in the table's order, as "bytes=4096;direction=read". False for an
  * unknown axis, and for a value that is neither text of 1 to 40 bytes nor an integer. */
 bool fleet_axes(const struct fleet_metric *metric, const json_t *axes, char ret[FLEET_AXES_MAX]);
-/* Does the same with bytes set to a number. */
-bool fleet_axes_at(const struct fleet_metric *metric, const json_t *axes, int64_t bytes,
-                   char ret[FLEET_AXES_MAX]);
 
 struct fleet_series {
     const struct fleet_metric *metric; /* NULL: of all */
@@ -49,6 +46,3 @@ uint32_t fleet_series_add(struct fleet_series_table *table, const struct fleet_m
  * began. */
 const struct fleet_series *fleet_series_at(const struct fleet_series_table *table, uint32_t number);
 uint32_t fleet_series_count(const struct fleet_series_table *table);
-
-/* Compares metric, axes, from and to, in this order; gpu2 before gpu10. */
-int fleet_series_compare(const struct fleet_series *a, const struct fleet_series *b);
