@@ -131,6 +131,10 @@ void fleet_known_learn(struct fleet_known *known, const char *line, size_t lengt
         free(known->item[known->next].text);
     else
         known->count++;
-    known->item[known->next++] =
-        (struct beginning){text, begin, series, higher_is_better, has_samples};
+    struct beginning *item = &known->item[known->next++];
+    item->text = text;
+    item->length = begin;
+    item->series = series;
+    item->higher_is_better = higher_is_better;
+    item->has_samples = has_samples;
 }

@@ -426,13 +426,13 @@ static const char *parse_head(struct parsing *parsing, const json_t *root)
 static const char *parse_expected(struct parsing *parsing, json_t *root, const char *line,
                                   size_t length)
 {
-    const json_t *values = json_object_get(root, "values"), *item;
+    const json_t *values = json_object_get(root, "values");
     const struct fleet_metric *metric = fleet_metric_find(ui_member(root, "metric"));
     struct fleet_known_value read = {.samples = json_array_size(values)};
-    size_t i;
     if (read.samples == 0 || read.samples > FLEET_KNOWN_SAMPLES)
         return "values is no array of 1 to 16 numbers";
-    json_array_foreach(values, i, item) read.sample[i] = json_number_value(item);
+    for (size_t i = 0; i < read.samples; i++)
+        read.sample[i] = json_number_value(json_array_get(values, i));
     if (metric == NULL) /* a newer berth's */
         return NULL;
     read.higher_is_better = metric->higher_is_better;
