@@ -9,6 +9,7 @@
 #define FILE_BYTES 4096
 #define PATH_SIZE  768
 #define UNKNOWN    (-1)
+#define LANES_MAX  32
 
 static void free_text(char **text) { free(*text); }
 static void free_names(char ***names) { files_names_free(*names); }
@@ -149,6 +150,19 @@ static void read_ports(struct reader *reader, const char *folder, struct nic *ni
     }
 }
 
+/* Enters the lanes that the device and the port above it both have and do not use. The kernel gives
+ * 0 or 255 where it does not know a width. */
+static void read_lanes(struct reader *reader, const char *pci)
+{
+    char folder[PATH_SIZE];
+    snprintf(folder, sizeof folder, DEVICE "%.16s", pci);
+    int64_t now = read_in(reader, folder, "current_link_width"),
+            own = read_in(reader, folder, "max_link_width"),
+            above = read_in(reader, folder, "../max_link_width"), most = own < above ? own : above;
+    if (now > 0 && most > 0 && now <= LANES_MAX && most <= LANES_MAX)
+        enter(reader, pci, COUNTER_NIC_LANES, now < most ? most - now : 0);
+}
+
 static void read_nic(struct reader *reader, const char *pci)
 {
     static const struct {
@@ -172,6 +186,7 @@ static void read_nic(struct reader *reader, const char *pci)
     enter(reader, pci, COUNTER_NIC_SYMBOL_ERRORS, nic.symbol_errors);
     enter(reader, pci, COUNTER_NIC_LINK_LOSSES, nic.losses);
     enter(reader, pci, COUNTER_NIC_DOWN, nic.down);
+    read_lanes(reader, pci);
 }
 
 /* Enters the facts of the GPU's driver that are counters, as of the time of the facts. */

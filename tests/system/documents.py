@@ -384,6 +384,18 @@ def health_has_cause_and_action_of_every_finding():
     assert len(found) >= 30 and found <= set(rows), found - set(rows)
 
 
+def errors_has_every_counter_and_xid():
+    page = (ROOT / "docs/ERRORS.md").read_text()
+    counters = re.findall(r'^COUNTER\(\w+, "(\w+)"', (ROOT / "schema/counters.def").read_text(), re.M)
+    table = page.split("\n## Counters\n")[1].split("\n## ")[0]
+    assert len(counters) > 10 and sorted(re.findall(r"`([a-z_]+)`", "".join(line.split(" | ")[0] for line in table.splitlines() if line.startswith("| `")))) == sorted(counters)
+    words = dict(re.findall(r'\[([A-Z]+)\] = "(.*)"', (ROOT / "daemon/health/event_findings.c").read_text()))
+    rows = re.findall(r'^XID\((\d+), (\w+), (\w+), "(.*)"\)', (ROOT / "schema/xids.def").read_text(), re.M)
+    drains = ("RESET", "RESTART", "POWER")
+    drawn = [f"| {number} | {meaning} | {severity.lower()}{', drain' if action in drains else ''} | {words[action] or 'by its message'} |" for number, severity, action, meaning in rows]
+    assert len(rows) > 30 and [line for line in page.splitlines() if re.match(r"\| \d", line)] == drawn
+
+
 def pictures_are_what_the_command_draws():
     for picture, node, words in (("placement.svg", "mi250x", "bind -n 4 --pattern ring --bytes 64M -o -"), ("node.svg", "h200x4", "topo -o -")):
         drawn = subprocess.run([BIN / "berth", "--node", ROOT / "tests/nodes" / node, *words.split()], capture_output=True, text=True, check=True).stdout
@@ -431,5 +443,5 @@ if __name__ == "__main__":
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
                         every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_are_short_and_so_are_all_sentences,
-                        the_first_screen_of_a_guide_has_its_questions, measuring_has_every_metric, the_list_of_documents_has_every_page, the_glossary_is_short, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, health_has_cause_and_action_of_every_finding,
+                        the_first_screen_of_a_guide_has_its_questions, measuring_has_every_metric, the_list_of_documents_has_every_page, the_glossary_is_short, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, health_has_cause_and_action_of_every_finding, errors_has_every_counter_and_xid,
                         pictures_are_what_the_command_draws, the_command_knows_no_code_that_there_is_not, the_codes_page_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)

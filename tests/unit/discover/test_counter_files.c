@@ -204,6 +204,32 @@ static void a_nic_that_lost_its_link_is_down_until_it_is_back(void **state)
            "nic-errors nic0 2 losses of the link in 20 minutes, 2 since its driver was loaded\n");
 }
 
+static void a_nic_with_fewer_lanes_than_both_ends_have_is_narrow(void **state)
+{
+    /* Links are left out of the made tree: the port above a device is its folder's parent. */
+    static const char port[] = "/sys/bus/pci/devices/max_link_width";
+    struct fixture *f = *state;
+    put(f, NIC "current_link_width", "8\n");
+    put(f, NIC "max_link_width", "16\n");
+    read_at(f, START_S);
+    expect(f, "");
+    put(f, port, "16\n");
+    read_at(f, START_S + 600);
+    expect(f, "pcie-narrow nic0 8 of its PCIe lanes not in use\n");
+    put(f, port, "8\n");
+    read_at(f, START_S + 1200);
+    expect(f, "");
+    put(f, port, "16\n");
+    put(f, NIC "current_link_width", "16\n");
+    read_at(f, START_S + 1800);
+    expect(f, "");
+    put(f, NIC "current_link_width", "0\n");
+    put(f, NIC "max_link_width", "255\n");
+    counters_done(&f->counters);
+    read_at(f, START_S + 2400);
+    assert_int_equal(value_of(f, "0000:c1:00.0", COUNTER_NIC_LANES), -1);
+}
+
 static void hostile_texts_are_one_finding(void **state)
 {
     struct fixture *f = *state;
@@ -283,6 +309,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_counter_that_fell_and_another_boot_begin_anew, begin,
                                         end),
         cmocka_unit_test_setup_teardown(a_nic_that_lost_its_link_is_down_until_it_is_back, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_nic_with_fewer_lanes_than_both_ends_have_is_narrow, begin,
                                         end),
         cmocka_unit_test_setup_teardown(hostile_texts_are_one_finding, begin, end),
         cmocka_unit_test_setup_teardown(the_text_keeps_everything_and_refuses_the_rest, begin, end),
