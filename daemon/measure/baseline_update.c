@@ -41,7 +41,10 @@ static struct snapshot *copy(const struct snapshot *base, uint64_t generation)
         return NULL;
     }
     snapshot->sets = sets;
-    if (counters_copy(&base->counters, &snapshot->counters) && derive_costs(snapshot))
+    snapshot->has_standin = base->has_standin;
+    snapshot->shapes = base->shapes != NULL ? strdup(base->shapes) : NULL;
+    if ((base->shapes == NULL || snapshot->shapes != NULL) &&
+        counters_copy(&base->counters, &snapshot->counters) && derive_costs(snapshot))
         return snapshot;
     snapshot_unref(snapshot);
     return NULL;

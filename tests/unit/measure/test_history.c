@@ -401,7 +401,7 @@ static void what_failed_is_noted_until_it_works(void **state)
     store_close(store);
 }
 
-static void accepting_keeps_the_sets(void **state)
+static void accepting_keeps_all_but_the_baseline(void **state)
 {
     struct world *world = *state;
     struct store *store = opened(world, STORE_OK);
@@ -414,11 +414,15 @@ static void accepting_keeps_the_sets(void **state)
     snapshot->sets = sets_new();
     assert_true(sets_add(snapshot->sets,
                          &(struct set){.metric = METRIC_CPU_COPY, .flow = &flow, .flow_count = 1}));
+    snapshot->shapes = strdup("shapes");
+    snapshot->has_standin = true;
     assert_int_equal(baseline_update(store, snapshot, NULL, &env, 2, &accepted, &after, &err),
                      BERTH_OK);
     snapshot_unref(snapshot);
     assert_int_equal(after->sets->count, 1);
     assert_true(after->sets->item[0].flow[0].bytes_per_s == 1e9);
+    assert_true(after->has_standin);
+    assert_string_equal(after->shapes, "shapes");
     snapshot_unref(after);
     store_close(store);
 }
@@ -558,7 +562,7 @@ int main(void)
         TEST(old_findings_are_forgotten),
         TEST(a_gpu_that_is_gone_is_missed_until_that_is_accepted),
         TEST(what_failed_is_noted_until_it_works),
-        TEST(accepting_keeps_the_sets),
+        TEST(accepting_keeps_all_but_the_baseline),
         TEST(a_file_brings_back_what_was_written),
         TEST(a_broken_file_is_refused_whole),
     };
