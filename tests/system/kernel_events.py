@@ -16,6 +16,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
+import under_filter  # noqa: E402
 from berthd import BIN, Daemon, fake_probe, findings, GPU_RUN, NODES, RUN, until  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import call, Connection  # noqa: E402
@@ -259,6 +260,12 @@ def the_unit_is_right_and_shut():
         assert (done.returncode, done.stdout + done.stderr) == (0, ""), done
         done = subprocess.run(["systemd-analyze", "--no-pager", "security", "--offline=yes", "--threshold=20", service], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
+        if under_filter.HEADER.exists():
+            log = Log(folder)
+            log.say(XID.format(6, 79))
+            done = subprocess.run([sys.executable, HERE.parent / "lib/under_filter.py", service, PROBE, "--kmsg", log.kmsg, "--output", log.events], capture_output=True, text=True, timeout=30,
+                                  env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+            assert done.returncode == 0 and len(log.events.read_text().splitlines()) == 3, ("under the unit's filter", done)
     if os.access("/dev/kmsg", os.R_OK):
         done = subprocess.run([PROBE], capture_output=True, text=True, timeout=30)
         assert done.returncode == 0 and done.stdout.endswith('{"record":"end"}\n') or "not permitted" in done.stderr, done
