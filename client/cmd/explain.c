@@ -113,13 +113,10 @@ static int start_probe(const json_t *node, const json_t *ends[2], int errors, pi
     find_program(path);
     list_others(node, ends, others);
     snprintf(pair, sizeof pair, "%.120s,%.120s", probe_name(ends[0]), probe_name(ends[1]));
-    char *words[] = {(char[]){PROGRAM},
-                     (char[]){"--child"},
-                     (char[]){"--explain"},
-                     pair,
-                     others[0] != '\0' ? (char[]){"--without"} : NULL,
-                     others,
-                     NULL};
+    char program[] = PROGRAM, child[] = "--child", explain[] = "--explain", without[] = "--without";
+    char *words[] = {program, child, explain, pair, NULL, others, NULL};
+    if (others[0] != '\0')
+        words[4] = without;
     if (pipe(ends_of_pipe) != 0)
         return cmd_fail(CMD_SYSTEM, "cannot run the probe: %s", strerror(errno));
     posix_spawn_file_actions_init(&actions);

@@ -181,10 +181,8 @@ static int compare_numbers(const void *a, const void *b)
  * their metrics. */
 static void put_metrics(struct ui *page, const json_t *values)
 {
-    static const char *const titles[] = {"metric", "series",
-                                         "spread between nodes, half of the "
-                                         "series below",
-                                         "largest"};
+    static const char half[] = "spread between nodes, half of the series below";
+    static const char *const titles[] = {"metric", "series", half, "largest"};
     size_t count = json_array_size(values);
     double *deviation = calloc(count + 1, sizeof *deviation);
     if (deviation == NULL) {

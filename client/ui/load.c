@@ -92,7 +92,9 @@ static void put_place(struct ui_table *table, const json_t *place)
     size_t i;
     const json_t *work;
     json_array_foreach(json_object_get(place, "works"), i, work)
+    {
         put_work(table, place, work, i == 0);
+    }
 }
 
 void ui_load(struct ui *ui, const json_t *reply)
@@ -108,7 +110,7 @@ void ui_load(struct ui *ui, const json_t *reply)
         ui_table_begin(&table, ui, "llrrlrrrl");
         for (i = 0; i < sizeof heads / sizeof *heads; i++)
             ui_cell(&table, "%s", heads[i]);
-        json_array_foreach(places, i, one) put_place(&table, one);
+        json_array_foreach(places, i, one) { put_place(&table, one); }
         ui_table_end(&table, 0, true);
     }
     json_array_foreach(left_out, i, one)

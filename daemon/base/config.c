@@ -140,7 +140,7 @@ static int64_t *number_field(struct config *config, const struct key *key)
 }
 static double *decimal_field(struct config *config, const struct key *key)
 {
-    return (double *)((char *)config + key->offset);
+    return (double *)(void *)((char *)config + key->offset);
 }
 static bool *bool_field(struct config *config, const struct key *key)
 {

@@ -128,12 +128,12 @@ static const struct gpu_device *tuner_of(const struct gpu_node *node, int index)
 void gpu_tune_ends(const struct gpu_node *node, int device, int memory,
                    char ret_ends[GPU_TUNE_ENDS_SIZE])
 {
-    if (memory >= 0)
-        snprintf(ret_ends, GPU_TUNE_ENDS_SIZE, "%s>%s", node->device[device].name,
-                 node->device[memory].name);
-    else
-        snprintf(ret_ends, GPU_TUNE_ENDS_SIZE, "%s>numa%d", node->device[device].name,
+    const char *name = node->device[device].name;
+    if (memory <= GPU_PLACE_NUMA(0))
+        snprintf(ret_ends, GPU_TUNE_ENDS_SIZE, "%s>numa%d", name,
                  node->numa[GPU_PLACE_NUMA(0) - memory]);
+    else
+        snprintf(ret_ends, GPU_TUNE_ENDS_SIZE, "%s>%s", name, node->device[memory].name);
 }
 
 /* Reads ",0000:c1:00.0>numa0" of length bytes; false when it is something else. */
