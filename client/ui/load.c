@@ -114,7 +114,9 @@ void ui_load(struct ui *ui, const json_t *reply)
         ui_table_end(&table, 0, true);
     }
     json_array_foreach(left_out, i, one)
+    {
         ui_line(ui, 10, "left out: %s: %s", ui_member(one, "what"), ui_member(one, "why"));
+    }
     ui_style(ui, UI_DIM);
     ui_put(ui, "%lld s of load; none of it is kept as a value\n",
            (long long)json_integer_value(json_object_get(reply, "elapsed_s")));

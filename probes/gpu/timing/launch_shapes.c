@@ -129,11 +129,12 @@ void gpu_tune_ends(const struct gpu_node *node, int device, int memory,
                    char ret_ends[GPU_TUNE_ENDS_SIZE])
 {
     const char *name = node->device[device].name;
-    if (memory <= GPU_PLACE_NUMA(0))
+    ret_ends[0] = '\0';
+    if (memory >= 0)
+        snprintf(ret_ends, GPU_TUNE_ENDS_SIZE, "%s>%s", name, node->device[memory].name);
+    else if (memory <= GPU_PLACE_NUMA(0))
         snprintf(ret_ends, GPU_TUNE_ENDS_SIZE, "%s>numa%d", name,
                  node->numa[GPU_PLACE_NUMA(0) - memory]);
-    else
-        snprintf(ret_ends, GPU_TUNE_ENDS_SIZE, "%s>%s", name, node->device[memory].name);
 }
 
 /* Reads ",0000:c1:00.0>numa0" of length bytes; false when it is something else. */
