@@ -29,7 +29,7 @@ static void write_sparks(const struct ui *ui, const json_t *rates, char *text)
 static void put_clocks(struct ui_table *table, const json_t *clocks)
 {
     double begin = json_number_value(json_array_get(clocks, 0)),
-           end = json_number_value(json_array_get(clocks, SPARKS - 1));
+           end = json_number_value(json_array_get(clocks, json_array_size(clocks) - 1));
     if (begin > 0 && end > 0 && fabs(begin - end) >= 1)
         ui_cell(table, "%.0f to %.0f MHz", begin, end);
     else if (end > 0)

@@ -21,11 +21,12 @@ struct load_stream {
     int64_t sent_s; /* -1: nothing yet */
 };
 
+/* Lists the known numbers: arrays of Varlink have no null. */
 static json_t *numbers_json(const double *numbers, size_t count)
 {
     json_t *array = json_array();
     for (size_t i = 0; array != NULL && i < count; i++)
-        if (!answer_append(array, jsonify_number(numbers[i]))) {
+        if (!isnan(numbers[i]) && !answer_append(array, jsonify_number(numbers[i]))) {
             json_decref(array);
             return NULL;
         }

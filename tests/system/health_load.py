@@ -86,7 +86,7 @@ def equal_gpus_are_healthy_and_nothing_is_kept():
                 one = works[work]
                 assert one["unit"] == unit and abs(one["rate"] / rate - 1) < 0.02 and abs(one["rate"] / one["others"] - 1) < 0.02, one
                 assert len(one["rates"]) == 10 and 0 < one["deviation"] < 0.02 * one["rate"], one
-            assert place["clocks_mhz"] == [None] * 10 and place["power_w"] is None and place["throttle"] == {}, place
+            assert place["clocks_mhz"] == [] and place["power_w"] is None and place["throttle"] == {}, place
         assert daemon.status()["basis"] == before and cells(daemon, "memory_bandwidth") == values
         assert daemon.call("io.berth.Health.Check")["findings"] == []
 

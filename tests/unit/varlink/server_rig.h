@@ -439,6 +439,16 @@ static inline void hears_the_end(struct client *client)
     fail_msg("not closed");
 }
 
+/* Reads to the end: whole replies, one at least. */
+static inline void hears_the_last(struct client *client)
+{
+    uint64_t end = patience_end();
+    while (receive(client) && uv_hrtime() < end)
+        turn(client->d);
+    assert_true(uv_hrtime() < end);
+    assert_true(client->length > 0 && client->data[client->length - 1] == '\0');
+}
+
 static inline void until_clients(struct daemon *d, unsigned count)
 {
     for (uint64_t end = patience_end(); server_clients(d->server) != count && uv_hrtime() < end;)
