@@ -769,11 +769,11 @@ bool sched_cancel(struct sched *sched)
 
 void sched_reload(struct sched *sched)
 {
+    follow_background(sched);
     if (sched->env.config->node != NULL)
         return;
     sched->reload_due = true;
     follow_counters(sched);
-    follow_background(sched);
     sched->facts.was_queried = false;
     sched_facts_query(&sched->facts, sched->snapshot->graph);
     next_step(sched);

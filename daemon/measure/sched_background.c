@@ -174,8 +174,11 @@ void sched_background_follow(struct sched_background *background, const struct s
                              const char *hold)
 {
     struct background_view *view = &background->view;
-    if (background->is_running)
+    if (background->is_running) {
+        if (!is_on(background))
+            sched_background_cancel(background);
         return;
+    }
     view->is_on = is_on(background);
     view->next_at_s = 0;
     uv_timer_stop(&background->timer);

@@ -5,6 +5,7 @@ import contextlib
 import json
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -280,6 +281,29 @@ def it_can_be_switched_off():
                 assert measuring(daemon) is None, config
 
 
+def a_reload_switches_it_off_and_on():
+    with node("freshness_s = 60\n") as (daemon, probes, _):
+        config = daemon.config.read_text()
+
+        def reload(percent):
+            daemon.config.write_text(config.replace("duty_percent = 0.1", f"duty_percent = {percent}"))
+            daemon.process.send_signal(signal.SIGHUP)
+
+        assert until(lambda: len(units(probes)) > 2, 60), measuring(daemon)
+        (probes / "hang").touch()
+        begun = len(units(probes))
+        _, probe = until(lambda: len(units(probes)) > begun and probe_of(daemon), 60)
+        reload(0)
+        assert until(lambda: not pathlib.Path(f"/proc/{probe}").exists(), 5), daemon.said()
+        (probes / "hang").unlink()
+        assert until(lambda: measuring(daemon) is None), measuring(daemon)
+        begun = len(units(probes))
+        time.sleep(1)  # an hour
+        assert len(units(probes)) == begun
+        reload(0.1)
+        assert until(lambda: len(units(probes)) > begun + 2, 60), measuring(daemon)
+
+
 def status_and_top_say_what_it_did():
     with node() as (daemon, probes, _):
         assert until(lambda: measuring(daemon)["last"], 60)
@@ -306,4 +330,4 @@ if __name__ == "__main__":
                         a_process_that_opens_a_gpu_stops_it, jobs_and_load_are_waited_for,
                         a_probe_that_is_gone_holds_up_no_other,
                         it_sleeps_until_a_value_is_old, it_can_be_switched_off,
-                        status_and_top_say_what_it_did]))
+                        a_reload_switches_it_off_and_on, status_and_top_say_what_it_did]))
