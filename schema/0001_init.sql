@@ -84,7 +84,8 @@ CREATE TABLE skip (
     PRIMARY KEY (series, run)
 ) STRICT, WITHOUT ROWID;
 
--- Failures and remarks of a run.
+-- Failures and remarks of a run. metric and to_place: the cell, from the note's place, in which a
+-- probe crashed or hung ('': no cell).
 CREATE TABLE note (
     id       INTEGER PRIMARY KEY,
     run      INTEGER NOT NULL REFERENCES run,
@@ -92,6 +93,8 @@ CREATE TABLE note (
     severity INTEGER NOT NULL,
     place    TEXT NOT NULL,
     text     TEXT NOT NULL,
-    since_s  INTEGER NOT NULL
+    since_s  INTEGER NOT NULL,
+    metric   TEXT NOT NULL,
+    to_place TEXT NOT NULL
 ) STRICT;
 CREATE INDEX note_of_run ON note (run);

@@ -21,7 +21,11 @@ CREATE TABLE baseline (
     PRIMARY KEY (node, metric, from_place, to_place, axes)
 ) STRICT, WITHOUT ROWID;
 
--- cleared_s is NULL while it is open; severity, text and numbers are the latest.
+-- cleared_s is NULL while it is open; severity, text and numbers are the latest. critical_s: when an
+-- open one became critical (NULL: not critical, or unknown). was_accepted: it cleared because its
+-- object was accepted. explained_s: since when another finding explains it and is listed instead
+-- (NULL: none; 0: since it appeared). is_unconfirmed: one measurement saw it, and a second is to
+-- confirm it; it is dropped when that does not.
 CREATE TABLE finding (
     id        INTEGER PRIMARY KEY,
     node      INTEGER NOT NULL REFERENCES node,
@@ -34,7 +38,11 @@ CREATE TABLE finding (
     expected  REAL,
     unit      TEXT,
     opened_s  INTEGER NOT NULL,
-    cleared_s INTEGER
+    cleared_s INTEGER,
+    critical_s     INTEGER,
+    was_accepted   INTEGER NOT NULL DEFAULT 0,
+    explained_s    INTEGER,
+    is_unconfirmed INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX finding_standing ON finding (node, code, place, subject) WHERE cleared_s IS NULL;
 

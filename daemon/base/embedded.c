@@ -24,7 +24,5 @@
 ARRAY("embedded_interfaces", ROW("org.varlink.service.varlink") ROW("io.berth.Fabric.varlink")
                                  ROW("io.berth.Health.varlink") ROW("io.berth.Placement.varlink"));
 
-ARRAY("embedded_migrations",
-      ROW("0001_init.sql") ROW("0002_history.sql") ROW("0003_set.sql") ROW("0004_baseline.sql")
-          ROW("0005_claim.sql") ROW("0006_finding.sql") ROW("0007_finding.sql") ROW("0008_note.sql")
-              ROW("0009_finding.sql"));
+ARRAY("embedded_migrations", ROW("0001_init.sql") ROW("0002_history.sql") ROW("0003_set.sql")
+                                 ROW("0004_baseline.sql") ROW("0005_claim.sql"));
