@@ -10,7 +10,8 @@
 #include "ui/answer.h"
 
 #define LINE_MAX_BYTES 65536
-#define WHOLE_MAX      (16 << 20) /* of node.json and topology.xml */
+#define WHOLE_MAX      (16 << 20)  /* of node.json and topology.xml */
+#define FILE_MAX       (256 << 20) /* of files that are read by lines */
 #define LINES_MAX      1000000
 #define MODELS_MAX     16
 #define NUMBER_MIN     1e-9
@@ -527,12 +528,27 @@ static void end(struct parsing *parsing, bool ok, char **text, const size_t *len
         fleet_node_free(parsing->node);
 }
 
+/* Leaves out a node with a file beyond the limit: a sparse one takes no room, but hours. */
+static bool is_too_large(struct fleet *fleet, const struct fleet_part *part, const char *path,
+                         const char *name, int64_t most)
+{
+    if (part->size <= most)
+        return false;
+    fleet_leave_out(fleet, path, "%s has more than %lld MiB; the node is left out", name,
+                    (long long)most >> 20);
+    return true;
+}
+
 void fleet_parse_node(struct fleet *fleet, struct fleet_known *known,
                       const struct fleet_part part[FLEET_FILES], const char *name, const char *path)
 {
     struct parsing parsing;
     char *text = NULL;
     size_t length = 0;
+    if (is_too_large(fleet, &part[FLEET_NODE], path, "node.json", WHOLE_MAX) ||
+        is_too_large(fleet, &part[FLEET_MEASUREMENTS], path, "measurements.jsonl", FILE_MAX) ||
+        is_too_large(fleet, &part[FLEET_FACTS], path, "facts.jsonl", FILE_MAX))
+        return;
     bool ok = begin(&parsing, fleet, known, name, path);
     if (ok && !parse_node_json(&parsing, &part[FLEET_NODE])) {
         fleet_leave_out(fleet, path, "node.json is no JSON object");
@@ -559,6 +575,8 @@ void fleet_parse_baseline(struct fleet *fleet, struct fleet_known *known,
     char name[FLEET_NAME_MAX + 1], *text = NULL;
     size_t length = 0;
     const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+    if (is_too_large(fleet, part, path, "it", FILE_MAX))
+        return;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(base, "."), base);
     bool ok = begin(&parsing, fleet, known, name, path) && begin_lines(&parsing, &text, &length);
     parsing.is_baseline = true;

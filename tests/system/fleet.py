@@ -278,6 +278,25 @@ def hostile_files_are_left_out():
         assert fleet()[0] == 64 and fleet("--least", "0", folder)[0] == 64
 
 
+def large_files_are_left_out():
+    """Sparse files of 1 TB take no room on the disk: each is a line, and the other nodes go on."""
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(9):
+            drawn.write_folder(f"{folder}/n{i}", drawn.files(SERIES, f"n{i}", drawn.draw_node(SERIES, i), {}))
+        large = ("z.baseline", "n1/measurements.jsonl", "n2/facts.jsonl", "n3/topology.xml", "n4/node.json")
+        for name in large:
+            with open(f"{folder}/{name}", "ab") as file:
+                file.truncate(1 << 40)
+        done = subprocess.run([BIN / "berth", "--json", "fleet", folder], capture_output=True, text=True, timeout=30, check=True)
+        told = json.loads(done.stdout)
+        by_file = {pathlib.Path(one["file"]).name: one["why"] for one in told["left_out"]}
+        assert by_file["z.baseline"].startswith("it has more than 256 MiB"), by_file
+        for name in large[1:]:
+            node, file = name.split("/")
+            assert file in by_file[node], (name, by_file)
+        assert told["compared"] == 6 and len(done.stderr.splitlines()) == 5, (told["compared"], done.stderr)
+
+
 def damaged_files_end_in_an_answer_or_one_line():
     """Archives and baselines with bytes changed, lost, moved and doubled: never a crash, and never a line that is too long."""
     draw, series = random.Random(1), drawn.all_series(40)
@@ -337,5 +356,5 @@ def lines_for_a_data_lake():
 
 if __name__ == "__main__":
     sys.exit(run_tests([the_slow_ones_are_named, healthy_nodes_are_not, class_values_are_medians, a_shared_condition_is_named, few_nodes_suffice, a_condition_of_many_divides_the_class,
-                        hardware_is_not_mixed, recorded_nodes_have_their_fingerprint, a_new_node_is_judged_by_its_class, the_page_is_complete, hostile_files_are_left_out,
+                        hardware_is_not_mixed, recorded_nodes_have_their_fingerprint, a_new_node_is_judged_by_its_class, the_page_is_complete, hostile_files_are_left_out, large_files_are_left_out,
                         damaged_files_end_in_an_answer_or_one_line, answers_fit_a_terminal, lines_for_a_data_lake]) > 0)
