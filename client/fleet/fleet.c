@@ -36,6 +36,7 @@ void fleet_node_free(struct fleet_node *node)
     }
     free(node->name);
     free(node->models);
+    free(node->path);
     free(node->value);
     free(node->mean);
     free(node->whole);
@@ -108,6 +109,9 @@ void fleet_add(struct fleet *fleet, struct fleet_node *take_node, const char *fi
         return;
     }
     size_t values = node->count;
+    char clean[512];
+    ui_clean(clean, sizeof clean, file);
+    node->path = strdup(clean);
     if (fleet->settings.lines != NULL) {
         free(node->value);
         node->value = NULL;
@@ -124,7 +128,7 @@ void fleet_add(struct fleet *fleet, struct fleet_node *take_node, const char *fi
             fleet->room = room;
         }
     }
-    bool ok = fleet->count < fleet->room;
+    bool ok = fleet->count < fleet->room && node->path != NULL;
     if (ok)
         fleet->node[fleet->count++] = node;
     fleet->values += ok ? values : 0;

@@ -50,6 +50,7 @@ struct fleet_condition {
 
 struct fleet_node {
     char *name, *models;
+    char *path;           /* of its record, clean */
     char fingerprint[33]; /* "" unknown */
     struct fleet_condition condition[FLEET_CONDITIONS];
     size_t condition_count;

@@ -333,25 +333,63 @@ static int compare_nodes(const void *a, const void *b)
         order = strcmp((*one)->models, (*other)->models);
     if (order == 0)
         order = strcmp((*one)->name, (*other)->name);
-    return order != 0 ? order : (*one)->at_s > (*other)->at_s ? -1 : (*one)->at_s < (*other)->at_s;
+    if (order == 0)
+        order = ((*one)->at_s < (*other)->at_s) - ((*one)->at_s > (*other)->at_s);
+    return order != 0 ? order : strcmp((*one)->path, (*other)->path);
 }
 
-/* Drops older records of the same node. */
-static void drop_older(struct fleet *fleet)
+static bool is_same_node(const struct fleet_node *one, const struct fleet_node *other)
+{
+    return strcmp(one->fingerprint, other->fingerprint) == 0 && strcmp(one->name, other->name) == 0;
+}
+
+static bool is_same_record(const struct fleet_node *one, const struct fleet_node *other)
+{
+    return is_same_node(one, other) && one->at_s == other->at_s && one->count == other->count &&
+           memcmp(one->value, other->value, one->count * sizeof *one->value) == 0;
+}
+
+/* Drops copies of a record. A copy has all its values, so it hides nothing. */
+static void drop_copies(struct fleet *fleet)
 {
     size_t kept = 0;
     for (size_t i = 0; i < fleet->count; i++) {
-        struct fleet_node *node = fleet->node[i], *last = kept > 0 ? fleet->node[kept - 1] : NULL;
-        if (last == NULL || strcmp(last->fingerprint, node->fingerprint) != 0 ||
-            strcmp(last->name, node->name) != 0) {
+        struct fleet_node *node = fleet->node[i];
+        if (kept == 0 || !is_same_record(fleet->node[kept - 1], node)) {
             fleet->node[kept++] = node;
             continue;
         }
-        fleet_leave_out(fleet, node->name, "the node is there twice; the older record is left out");
+        fleet_leave_out(fleet, node->path, "it is a copy of %s and is left out",
+                        fleet->node[kept - 1]->path);
         fleet->values -= node->count;
         fleet_node_free(node);
     }
     fleet->count = kept;
+}
+
+/* Adds its path to the name of a node that was recorded more than once. A later record, which may
+ * be a foreign one, thus hides no slow node. */
+static void name_records(struct fleet *fleet)
+{
+    for (size_t first = 0, next; first < fleet->count; first = next) {
+        for (next = first + 1;
+             next < fleet->count && is_same_node(fleet->node[first], fleet->node[next]);)
+            next++;
+        if (next - first < 2)
+            continue;
+        fleet_leave_out(fleet, fleet->node[first]->name,
+                        "the node has %zu records; each is compared under its path", next - first);
+        for (size_t i = first; i < next; i++) {
+            struct fleet_node *node = fleet->node[i];
+            char *name = NULL;
+            if (asprintf(&name, "%s (%s)", node->name, node->path) < 0) {
+                fleet->failed = true;
+                return;
+            }
+            free(node->name);
+            node->name = name;
+        }
+    }
 }
 
 bool fleet_read(struct fleet *fleet, const char *const *path, size_t count)
@@ -376,7 +414,10 @@ bool fleet_read(struct fleet *fleet, const char *const *path, size_t count)
     free(sources.archive);
     if (fleet->count > 0)
         qsort(fleet->node, fleet->count, sizeof *fleet->node, compare_nodes);
-    drop_older(fleet);
+    if (fleet->settings.lines == NULL && !fleet->failed) {
+        drop_copies(fleet);
+        name_records(fleet);
+    }
     if (fleet->left_out_count <= FLEET_LEFT_OUT_MAX) /* the same order at any number of threads */
         qsort(fleet->left_out, fleet->left_out_count, sizeof *fleet->left_out, compare_texts);
     return !fleet->failed;

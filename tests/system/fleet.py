@@ -174,8 +174,8 @@ def recorded_nodes_have_their_fingerprint():
             assert run(BIN / "berth", "--node", NODES / "h200x4", "record", f"{folder}/n{i}")[0] == 0
         told, said = answer(folder)
         (only,) = told["classes"]
-        assert len(only["fingerprint"]) == 32 and only["nodes"] == 1, (only["fingerprint"], only["nodes"])  # one name: one node
-        assert said == "" or "twice" in said, said
+        assert len(only["fingerprint"]) == 32 and only["nodes"] == 1, (only["fingerprint"], only["nodes"])  # one record
+        assert said == "" or "is a copy of" in said, said
 
 
 def a_new_node_is_judged_by_its_class():
@@ -297,6 +297,24 @@ def large_files_are_left_out():
         assert told["compared"] == 6 and len(done.stderr.splitlines()) == 5, (told["compared"], done.stderr)
 
 
+def a_foreign_record_hides_no_node():
+    """A second folder with the slow node's name, healthy values and a later time; and a copy of the slow one."""
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(12):
+            values = drawn.draw_node(SERIES, i, drawn.Fault(0.1, ("gpu2",)) if i == 5 else None)
+            drawn.write_folder(f"{folder}/n{i}", drawn.files(SERIES, f"n{i}", values, {}))
+        drawn.write_folder(f"{folder}/copy", drawn.files(SERIES, "n5", drawn.draw_node(SERIES, 5, drawn.Fault(0.1, ("gpu2",))), {}))
+        told, said = answer(folder)
+        assert [slow["node"] for slow in told["slow"]] == ["n5"] and told["nodes"] == 12, told["slow"]
+        assert f"{folder}/n5: it is a copy of {folder}/copy" in said, said
+        healthy = drawn.files(SERIES, "n5", drawn.draw_node(SERIES, 77), {})
+        later = healthy["measurements.jsonl"].replace(str(drawn.STARTED), str(drawn.STARTED + 1000))
+        drawn.write_folder(f"{folder}/other", {**healthy, "measurements.jsonl": later})
+        told, said = answer(folder)
+        assert [slow["node"] for slow in told["slow"]] == [f"n5 ({folder}/copy)"] and told["nodes"] == 13, (told["nodes"], told["slow"], said)
+        assert "n5: the node has 2 records; each is compared under its path" in said, said
+
+
 def damaged_files_end_in_an_answer_or_one_line():
     """Archives and baselines with bytes changed, lost, moved and doubled: never a crash, and never a line that is too long."""
     draw, series = random.Random(1), drawn.all_series(40)
@@ -356,5 +374,5 @@ def lines_for_a_data_lake():
 
 if __name__ == "__main__":
     sys.exit(run_tests([the_slow_ones_are_named, healthy_nodes_are_not, class_values_are_medians, a_shared_condition_is_named, few_nodes_suffice, a_condition_of_many_divides_the_class,
-                        hardware_is_not_mixed, recorded_nodes_have_their_fingerprint, a_new_node_is_judged_by_its_class, the_page_is_complete, hostile_files_are_left_out, large_files_are_left_out,
+                        hardware_is_not_mixed, recorded_nodes_have_their_fingerprint, a_new_node_is_judged_by_its_class, the_page_is_complete, hostile_files_are_left_out, large_files_are_left_out, a_foreign_record_hides_no_node,
                         damaged_files_end_in_an_answer_or_one_line, answers_fit_a_terminal, lines_for_a_data_lake]) > 0)
