@@ -11,7 +11,7 @@
 #define MANY              8     /* series of a mean in which outliers do not show */
 #define TAIL_OF_FEW       "tail of few"
 #define TAIL_OF_MANY      "tail of many"
-#define GROUPS            6   /* means that a series is part of */
+#define GROUPS            8   /* means that a series is part of */
 #define OUTLIER           10  /* deviations that a series adds to a mean at most */
 #define SAME_LOSS         0.8 /* of a loss: it has the same cause */
 #define TAIL_BINS         400
@@ -144,7 +144,8 @@ static bool join(struct work *work, uint32_t test, size_t slot, const struct fle
     return true;
 }
 
-/* Finds the means of all series: from and to in this order and in any, each place, metric, all. */
+/* Finds the means of all series: from and to in this order and in any, each place, metric, all,
+ * and each metric at a place. */
 static bool join_all(struct work *work)
 {
     const struct fleet_class *class = work->class;
@@ -161,7 +162,9 @@ static bool join_all(struct work *work)
             (is_one ||
              (join(work, i, 1, NULL, to, "", "") && join(work, i, 2, NULL, from, to, "") &&
               join(work, i, 3, NULL, is_turned ? to : from, is_turned ? from : to, "both ways"))) &&
-            join(work, i, 4, series->metric, "", "", "") && join(work, i, 5, NULL, "", "", "");
+            join(work, i, 4, series->metric, "", "", "") && join(work, i, 5, NULL, "", "", "") &&
+            join(work, i, 6, series->metric, from, "", "") &&
+            (is_one || join(work, i, 7, series->metric, to, "", ""));
     }
     return ok;
 }

@@ -27,7 +27,8 @@ struct fleet_value {
     float own; /* its standard deviation by the node's own measurement; 0 unknown */
 };
 
-/* What is compared: a series, or the mean of all series of a place, a pair, a metric, the node. */
+/* What is compared: a series, or the mean of all series of a place, a pair, a metric, a metric at a
+ * place, the node. */
 struct fleet_test {
     const struct fleet_series *series; /* of a mean: metric NULL all, from and to "" all */
     uint32_t nodes, members;           /* members: series of the mean, 1 for a series itself */

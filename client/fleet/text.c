@@ -36,7 +36,9 @@ void fleet_where(char buffer[FLEET_WORD], const json_t *item)
     bool both = json_is_true(json_object_get(item, "both_ways"));
     if (*from == '\0')
         snprintf(buffer, FLEET_WORD, "%s", *metric == '\0' ? "all" : metric);
-    else if (*to == '\0' || strcmp(from, to) == 0)
+    else if (*to == '\0')
+        snprintf(buffer, FLEET_WORD, "%s%s%s", from, *metric != '\0' ? " " : "", metric);
+    else if (strcmp(from, to) == 0)
         snprintf(buffer, FLEET_WORD, "%s", from);
     else
         snprintf(buffer, FLEET_WORD, "%s%s%s", from, both ? "-" : ">", to);

@@ -71,6 +71,23 @@ def the_slow_ones_are_named():
         assert "its class" in why and "its class" not in text
 
 
+def a_loss_of_one_metric_names_its_gpu():
+    """Copy engines of one GPU lose 10 %: neither all of the GPU does, nor the metric everywhere."""
+    fault = drawn.Fault(0.1, ("gpu2",))
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(40):
+            values = drawn.draw_node(SERIES, i)
+            if i == 5:
+                values = [value * (0.9 if fault.hits(one) and one.metric == "gpu_gpu_copy_engine" else 1) for one, value in zip(SERIES, values)]
+            drawn.write_folder(f"{folder}/n{i}", drawn.files(SERIES, f"n{i}", values, {}))
+        told, _ = answer(folder)
+        (slow,) = told["slow"]
+        worst = slow["worst"]
+        assert (slow["node"], worst["metric"], worst["from"], worst["to"]) == ("n5", "gpu_gpu_copy_engine", "gpu2", None), worst
+        assert worst["low"] <= 0.1 <= worst["high"] and worst["series"] > 8, worst
+        assert "n5 gpu2 gpu_gpu_copy_engine -" in fleet(folder)[1].splitlines()[0]
+
+
 def healthy_nodes_are_not():
     with tempfile.TemporaryDirectory() as folder:
         archive(f"{folder}/all.tar", {})
@@ -373,6 +390,6 @@ def lines_for_a_data_lake():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([the_slow_ones_are_named, healthy_nodes_are_not, class_values_are_medians, a_shared_condition_is_named, few_nodes_suffice, a_condition_of_many_divides_the_class,
+    sys.exit(run_tests([the_slow_ones_are_named, a_loss_of_one_metric_names_its_gpu, healthy_nodes_are_not, class_values_are_medians, a_shared_condition_is_named, few_nodes_suffice, a_condition_of_many_divides_the_class,
                         hardware_is_not_mixed, recorded_nodes_have_their_fingerprint, a_new_node_is_judged_by_its_class, the_page_is_complete, hostile_files_are_left_out, large_files_are_left_out, a_foreign_record_hides_no_node,
                         damaged_files_end_in_an_answer_or_one_line, answers_fit_a_terminal, lines_for_a_data_lake]) > 0)
