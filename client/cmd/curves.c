@@ -7,13 +7,12 @@ enum { ALL, OPTIONS };
 static const struct cmd_option options[] = {
     [ALL] = {.name = "all", .help = "every combination of axes, not only the metric's defaults"}};
 
-/* Asks for the metric's default axes alone. Without an answer all are asked for. */
+/* Asks for the metric's default axes alone, of a daemon that is connected. Without an answer all
+ * are asked for. */
 static bool set_defaults(struct cmd *cmd, json_t *parameters)
 {
     json_t *defaults;
     bool fine = true;
-    if (cmd_connect(cmd) != CMD_DONE)
-        return true; /* the request itself says what is wrong */
     cmd_find_metric(cmd, cmd->operand[0], &defaults);
     if (json_object_size(defaults) > 0) {
         json_object_del(defaults, "bytes");
@@ -32,8 +31,12 @@ static int set_parameters(struct cmd *cmd, json_t *parameters)
         fine = json_object_set_new(parameters, "from", cmd_list(cmd->operand[1])) == 0;
     if (fine && cmd->operand_count > 2)
         fine = json_object_set_new(parameters, "to", cmd_list(cmd->operand[2])) == 0;
-    if (fine && !cmd_has(cmd, &options[ALL]) && !cmd_wants_json(cmd))
+    if (fine && !cmd_has(cmd, &options[ALL]) && !cmd_wants_json(cmd)) {
+        int status = cmd_connect(cmd);
+        if (status != CMD_DONE)
+            return status;
         fine = set_defaults(cmd, parameters);
+    }
     return fine ? CMD_DONE : cmd_fail_memory();
 }
 

@@ -124,6 +124,7 @@ def a_day_of_the_history_tells_its_values():
 def no_daemon_is_69_and_says_what_to_do():
     status, _, err = berth("topo", socket_path="/nonexistent/s")
     assert (status, err) == (69, "berth: no daemon at /nonexistent/s (start berthd, or set BERTH_SOCKET or --socket)\n"), err
+    assert berth("curves", "cpu_copy", socket_path="/nonexistent/s")[1:] == ("", err), "one line where a command asks twice"
     assert berth("topo", "--socket", "/nonexistent/t")[2].startswith("berth: no daemon at /nonexistent/t ")
     assert berth("status", "--wait", "--timeout", "0")[0] == 75
     assert berth("topo", "--socket", "/" + "a" * 200)[0] == 64
