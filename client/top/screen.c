@@ -183,13 +183,25 @@ static bool is_within(const struct top *top, const char *name, const char *outer
     return false;
 }
 
+/* Writes the hour; of another day than the next 24 hours the date. Fits beside the claim's number.
+ */
+static void put_end(char end[6], int64_t at_s)
+{
+    time_t at = (time_t)at_s;
+    struct tm parts;
+    bool is_near = at_s - (int64_t)time(NULL) < 24 * 3600;
+    if (at_s <= 0 || localtime_r(&at, &parts) == NULL ||
+        (is_near ? strftime(end, 6, "%H:%M", &parts) : strftime(end, 6, "%m-%d", &parts)) == 0)
+        strcpy(end, "-");
+}
+
 /* "claim c1 until 13:00", with the part that it has of an L3, and how a gpu is profiled; or "". */
 static void claim_of(const struct top *top, const json_t *row, char *text, size_t size)
 {
     const char *name = ui_member(row, "name");
     bool has_parts = strcmp(ui_member(row, "kind"), "llc") == 0;
     const json_t *claim, *place;
-    char when[UI_NUMBER], part[40] = "";
+    char end[6], part[40] = "";
     size_t i, p;
     text[0] = '\0';
     json_array_foreach(json_object_get(top->claims, "claims"), i, claim)
@@ -201,11 +213,11 @@ static void claim_of(const struct top *top, const json_t *row, char *text, size_
                 continue;
             if (strcmp(its, name) != 0)
                 snprintf(part, sizeof part, "%.20s: ", its);
-            ui_when(when, json_integer_value(json_object_get(claim, "expires_at_s")));
+            put_end(end, json_integer_value(json_object_get(claim, "expires_at_s")));
             const char *configuration = ui_member(claim, "configuration");
             bool is_profiled = strcmp(ui_member(claim, "purpose"), "profiling") == 0;
             snprintf(text, size, "%sclaim %.24s until %s%s%s%.40s", part, ui_member(claim, "claim"),
-                     when, is_profiled ? ", profiling" : "", *configuration != '\0' ? ": " : "",
+                     end, is_profiled ? ", profiling" : "", *configuration != '\0' ? ": " : "",
                      configuration);
             return;
         }

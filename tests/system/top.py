@@ -86,7 +86,8 @@ def a_claim_is_seen():
         top = Terminal(daemon.socket)
         top.until("gpu3")
         number = subprocess.run([BIN / "berth", "--socket", daemon.socket, "claim", "gpu1", "--ttl", "60", "-q"], capture_output=True, text=True, check=True)
-        top.until("claim " + number.stdout.strip(), "waits for claim " + number.stdout.strip())
+        text = top.until("claim " + number.stdout.strip() + " until ", "waits for claim " + number.stdout.strip())
+        assert re.search(r"claim \w+ until \d\d:\d\d ", text), text  # the hour, not a date that is cut at the edge
         number = subprocess.run([BIN / "berth", "--socket", daemon.socket, "claim", "core7", "--ttl", "60", "-q"], capture_output=True, text=True, check=True)
         top.until("core7: claim " + number.stdout.strip())
         top.key("q")
