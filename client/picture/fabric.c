@@ -142,7 +142,7 @@ static void draw_nodes(struct picture *picture, const struct circle *circle)
         snprintf(text, sizeof text, "%.24s", place->name);
         picture_label(picture, middle_x(box), middle_y(box) + (task >= 0 ? -2 : 4), NODE_W - 4,
                       PICTURE_MIDDLE, "b", text);
-        snprintf(text, sizeof text, "task %d", task);
+        picture_tasks_text(picture, (int)i, "", text, sizeof text);
         if (task >= 0)
             picture_label(picture, middle_x(box), middle_y(box) + 11, NODE_W - 4, PICTURE_MIDDLE,
                           "s", text);

@@ -230,13 +230,14 @@ static void draw_device(struct picture *picture, int device)
     const char *interface = ui_place_detail(place, "interface"), *model = ui_place_model(place);
     int task = picture_task_of(picture, device);
     double x = box->x + box->width / 2, width = box->width - 6;
-    char class[24], text[UI_NUMBER + 32], bytes[UI_NUMBER];
+    char class[24], text[UI_NUMBER + 32], tasks[UI_NUMBER + 16], bytes[UI_NUMBER];
     snprintf(class, sizeof class, "%s", place->kind == UI_GPU ? "gpu" : "nic");
     if (task >= 0)
         snprintf(class, sizeof class, "%s r%d", place->kind == UI_GPU ? "gpu" : "nic",
                  task % PICTURE_TASKS);
     picture_draw_box(picture, box, class, place->pci != NULL ? place->pci : "");
-    snprintf(text, sizeof text, task >= 0 ? "%.16s, task %d" : "%.16s", place->name, task);
+    picture_tasks_text(picture, device, ", ", tasks, sizeof tasks);
+    snprintf(text, sizeof text, "%.16s%s", place->name, tasks);
     picture_label(picture, x, box->y + 14, width, PICTURE_MIDDLE, "b", text);
     if (box->height < DEVICE_H)
         return;

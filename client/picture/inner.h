@@ -2,11 +2,12 @@
 #pragma once
 #include "picture/picture.h"
 
-#define PICTURE_GAP    10.0
-#define PICTURE_TOP    32.0 /* where the host begins, below the title */
-#define PICTURE_LINE   14.0 /* a line of text */
-#define PICTURE_TASKS  16   /* colours of tasks */
-#define PICTURE_LETTER 6.3  /* mean width of a letter */
+#define PICTURE_GAP         10.0
+#define PICTURE_TOP         32.0 /* where the host begins, below the title */
+#define PICTURE_LINE        14.0 /* a line of text */
+#define PICTURE_TASKS       16   /* colours of tasks */
+#define PICTURE_TASKS_NAMED 256  /* tasks of one place that are named */
+#define PICTURE_LETTER      6.3  /* mean width of a letter */
 
 struct picture_box {
     double x, y, width, height; /* width 0: not drawn */
@@ -55,3 +56,6 @@ void picture_draw_box(struct picture *picture, const struct picture_box *box, co
 
 /* The task that has a GPU or a NIC, or one of a core's cpus, or a memory; -1 none. */
 int picture_task_of(const struct picture *picture, int place);
+/* Writes "task 0", or "tasks 0-3" where several share the place, behind before; "" for none. */
+void picture_tasks_text(const struct picture *picture, int place, const char *before, char *text,
+                        size_t size);

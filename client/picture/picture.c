@@ -37,7 +37,7 @@ static void put_styles(struct picture *picture)
     ui_put(picture->out, "</style>\n");
 }
 
-/* Tasks as rows: colour, gpus, cpus. */
+/* Tasks as rows: colour, gpus, cpus, memory. */
 static void put_plan(struct picture *picture)
 {
     const json_t *task;
@@ -46,7 +46,7 @@ static void put_plan(struct picture *picture)
     json_array_foreach(json_object_get(picture->plan, "tasks"), i, task)
     {
         struct ui line = {.utf8 = true};
-        const json_t *gpu;
+        const json_t *gpu, *memory;
         size_t k;
         ui_put(&line, "task %zu:", i);
         json_array_foreach(json_object_get(task, "gpus"), k, gpu)
@@ -56,6 +56,11 @@ static void put_plan(struct picture *picture)
         }
         ui_put(&line, " cpus ");
         ui_text(&line, ui_member(task, "cpus"));
+        json_array_foreach(json_object_get(task, "memory"), k, memory)
+        {
+            ui_put(&line, k == 0 ? " memory " : ",");
+            ui_text(&line, json_string_value(memory));
+        }
         ui_put(picture->out,
                "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"11\" class=\"t%zu\"/>\n", x, y,
                i % PICTURE_TASKS);

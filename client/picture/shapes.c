@@ -104,20 +104,44 @@ static bool has_core(const struct ui_node *node, int core, const char *list)
     return has;
 }
 
-int picture_task_of(const struct picture *picture, int place)
+static bool has_place(const struct picture *picture, const json_t *task, int place)
 {
     const struct ui_place *its = &picture->node->place[place];
+    return its->kind == UI_CORE   ? has_core(picture->node, place, ui_member(task, "cpus"))
+           : its->kind == UI_GPU  ? ui_lists(json_object_get(task, "gpus"), its->name)
+           : its->kind == UI_NIC  ? ui_lists(json_object_get(task, "nics"), its->name)
+           : its->kind == UI_NUMA ? ui_lists(json_object_get(task, "memory"), its->name)
+                                  : false;
+}
+
+int picture_task_of(const struct picture *picture, int place)
+{
     const json_t *task;
     size_t i;
     json_array_foreach(json_object_get(picture->plan, "tasks"), i, task)
     {
-        bool has = its->kind == UI_CORE   ? has_core(picture->node, place, ui_member(task, "cpus"))
-                   : its->kind == UI_GPU  ? ui_lists(json_object_get(task, "gpus"), its->name)
-                   : its->kind == UI_NIC  ? ui_lists(json_object_get(task, "nics"), its->name)
-                   : its->kind == UI_NUMA ? ui_lists(json_object_get(task, "memory"), its->name)
-                                          : false;
-        if (has)
+        if (has_place(picture, task, place))
             return (int)i;
     }
     return -1;
+}
+
+void picture_tasks_text(const struct picture *picture, int place, const char *before, char *text,
+                        size_t size)
+{
+    int number[PICTURE_TASKS_NAMED];
+    char ranges[UI_NUMBER];
+    const json_t *task;
+    size_t i, count = 0;
+    json_array_foreach(json_object_get(picture->plan, "tasks"), i, task)
+    {
+        if (count < PICTURE_TASKS_NAMED && has_place(picture, task, place))
+            number[count++] = (int)i;
+    }
+    ui_ranges(ranges, sizeof ranges, number, count);
+    snprintf(text, size, "%s%s%s", count > 0 ? before : "",
+             count == 0   ? ""
+             : count == 1 ? "task "
+                          : "tasks ",
+             ranges);
 }

@@ -98,7 +98,13 @@ def a_placement_is_painted():
     for number, task in enumerate(plan["tasks"]):
         assert f"{task['gpus'][0]}, task {number}" in said, said
         assert len(boxes(root, f"t{number}")) == 8 + 1, number  # eight cores, and the list's colour
+        assert any(text.startswith(f"task {number}: ") and text.endswith(f" memory {task['memory'][0]}") for text in said), said
     assert not boxes(root, "t2")
+
+
+def a_nic_that_tasks_share_has_all_of_them():
+    said = texts(picture("h200x4", "bind", "-n", "4"))
+    assert "nic0, tasks 0-3" in said, said
 
 
 def a_file_is_written_whole_or_not():
@@ -161,5 +167,5 @@ def every_core_of_a_large_memory_is_drawn():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([every_place_is_drawn_and_covers_no_other, links_have_their_rates, four_modules_are_a_square, the_width_is_used, a_placement_is_painted, no_name_makes_it_unreadable, a_slow_link_is_marked, every_core_of_a_large_memory_is_drawn,
+    sys.exit(run_tests([every_place_is_drawn_and_covers_no_other, links_have_their_rates, four_modules_are_a_square, the_width_is_used, a_placement_is_painted, a_nic_that_tasks_share_has_all_of_them, no_name_makes_it_unreadable, a_slow_link_is_marked, every_core_of_a_large_memory_is_drawn,
                         a_file_is_written_whole_or_not]) > 0)
