@@ -94,7 +94,7 @@ CREATE TABLE note (
     place    TEXT NOT NULL,
     text     TEXT NOT NULL,
     since_s  INTEGER NOT NULL,
-    metric   TEXT NOT NULL,
-    to_place TEXT NOT NULL
+    metric   TEXT NOT NULL DEFAULT '',
+    to_place TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX note_of_run ON note (run);

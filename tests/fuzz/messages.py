@@ -149,7 +149,7 @@ class Target:
         batch, size = [], 0
         try:
             for message, label in messages:
-                text, good = encode(message)
+                text, good = encode(shortened(message))
                 data = text.encode("utf-8", "surrogateescape") + b"\0"
                 if good and len(data) <= self.longest:
                     batch.append((message, label, data))
@@ -208,6 +208,14 @@ class Target:
         code, _ = self.daemon.stop()
         if code != 0 or REPORT.search(self.daemon.said()):
             raise Wrong(f"it exits with {code}: {self.said()}")
+
+
+def shortened(message):
+    """A claim that waits for a second at most: others may hold its gpus for longer than this test takes."""
+    parameters = message.get("parameters") if isinstance(message, dict) else None
+    if isinstance(parameters, dict) and type(parameters.get("wait_s")) is int and 1 < parameters["wait_s"] <= 86400:
+        return {**message, "parameters": {**parameters, "wait_s": 1}}
+    return message
 
 
 def at_length(maker, interface, unit, number, name, type_):

@@ -36,7 +36,7 @@ struct rig {
     uv_loop_t loop;
     struct files io;
     struct clock clock;
-    int64_t ahead_s; /* of the machine's clocks */
+    _Atomic int64_t ahead_s; /* of the machine's clocks */
     struct config config;
     struct notifier notifier;
     struct sched *sched;
