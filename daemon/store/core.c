@@ -40,9 +40,22 @@ enum berth_code store_core_prepare(struct store *store, const char *sql,
                : store_core_fail(store, "preparing a statement", err);
 }
 
+/* Marks the log's index as lost if it is cut. Where the file ends within a page, the rest of that
+ * page reads as zeroes without SIGBUS, and SQLite would miss pages that are in the log. */
+static void look_at_index(sqlite3 *db)
+{
+    const char *path = sqlite3_db_filename(db, "main");
+    if (path != NULL && path[0] != '\0' && store_log_index_is_cut(path) &&
+        !store_db_is_exclusive(db))
+        store_log_index_lose();
+}
+
 int store_core_next(sqlite3_stmt *statement)
 {
     int rc = sqlite3_step(statement);
+    sqlite3 *db = sqlite3_db_handle(statement);
+    if (rc == SQLITE_DONE && sqlite3_get_autocommit(db)) /* transactions look before they commit */
+        look_at_index(db);
     return store_log_index_is_lost() ? SQLITE_IOERR : rc;
 }
 
@@ -149,6 +162,9 @@ enum berth_code store_core_transact(struct store *store,
                        "somebody has changed the schema version of the database");
     else
         code = work(store, arg, err);
+    look_at_index(store->db);
+    if (code == BERTH_OK && store_log_index_is_lost())
+        code = store_core_fail(store, "writing", err);
     if (code == BERTH_OK)
         code = execute(store, "COMMIT", "writing", err);
     if (code != BERTH_OK) /* fails if SQLite has already rolled back, as after some errors */

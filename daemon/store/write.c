@@ -3,6 +3,8 @@
 
 #include "store/core.h"
 
+#define WRITES 5 /* most attempts to write a run */
+
 enum statement {
     INSERT_RUN,
     SET_LATEST_RUN,
@@ -238,7 +240,8 @@ enum berth_code store_write_run(struct store *store, const struct graph *graph,
     if (run->values != NULL)
         values_finish(run->values);
     enum berth_code code = write_once(store, graph, run, ret_run, &why);
-    if (code == BERTH_IO || code == BERTH_UNAVAILABLE) /* the store has changed to memory */
-        return write_once(store, graph, run, ret_run, err);
+    /* the store has changed to memory, or has made the log's index anew */
+    for (int i = 1; i < WRITES && (code == BERTH_IO || code == BERTH_UNAVAILABLE); i++)
+        code = write_once(store, graph, run, ret_run, &why);
     return code == BERTH_OK ? code : err_set(err, code, "%s", why.detail);
 }

@@ -190,9 +190,11 @@ static void test_within_a_transaction(void **state)
     struct run newest = pingpongs(world->graph, RUNS);
     assert_int_equal(query(world, "PRAGMA wal_checkpoint"), 0);
     written(store, world->graph, &newest);
-    for (int way = 0; way < 4; way++) {
+    /* 20000 and 32767: the rest of the last page reads as zeroes, and nothing fails */
+    static const off_t sizes[] = {0, 4096, 20000, 32767};
+    for (int way = 0; way < 8; way++) {
         struct writing writing = {
-            .world = world, .before = true, .size = way % 2 == 0 ? 0 : 4096, .unaware = way >= 2};
+            .world = world, .before = true, .size = sizes[way % 4], .unaware = way >= 4};
         struct berth_err err = {0};
         assert_int_equal(write_once(store, &writing, &err), BERTH_UNAVAILABLE);
         assert_non_null(strstr(err.detail, "truncated the index"));
@@ -206,17 +208,16 @@ static void test_within_a_transaction(void **state)
     assert_whole(world, store, RUNS + 1);
 }
 
-/* The frames are written and the index is not: the commit is in the log, and so are the earlier
- * ones. */
+/* Nothing is committed with an index that is cut: SQLite may have missed pages of the log. */
 static void test_before_it_is_committed(void **state)
 {
     struct world *world = *state;
     struct store *store = with_runs(world);
     struct berth_err err = {0};
     assert_int_equal(write_once(store, &(struct writing){.world = world, .after = true}, &err),
-                     BERTH_OK);
+                     BERTH_UNAVAILABLE);
     assert_string_equal(noted(store).code, "store-index-lost");
-    assert_int_equal(texts(world), 1);
+    assert_int_equal(texts(world), 0);
     assert_whole(world, store, RUNS);
 }
 
