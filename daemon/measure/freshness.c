@@ -49,8 +49,6 @@ static place_id place_of(const struct graph *graph, const struct value *value)
     return !is_gpu(graph, value->from) && is_gpu(graph, value->to) ? value->to : value->from;
 }
 
-static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* Inputs of one choice. */
 struct choice {
     struct freshness *freshness;
@@ -82,6 +80,15 @@ static int64_t second_look_s(const struct choice *choice, const struct value *va
     return 0;
 }
 
+/* Returns the later of two times up to now; 0 none. A time beyond now is of a clock that was set
+ * back. */
+static int64_t latest_of(int64_t a, int64_t b, int64_t now_s)
+{
+    a = a <= now_s ? a : 0;
+    b = b <= now_s ? b : 0;
+    return a > b ? a : b;
+}
+
 /* Returns the candidate of a value that background measuring renews; false for another value. */
 static bool candidate_of(const struct choice *choice, const struct value *value,
                          struct candidate *ret)
@@ -103,7 +110,8 @@ static bool candidate_of(const struct choice *choice, const struct value *value,
     if (one.program == NULL)
         return false;
     size_t index = index_of(freshness, one.metric, one.place);
-    int64_t last_s = later(value->measured_at_s, freshness->tried_s[index]),
+    int64_t last_s =
+                latest_of(value->measured_at_s, freshness->tried_s[index], choice->now_s),
             look_s = second_look_s(choice, value);
     if (look_s > last_s && (wanted_s == 0 || look_s < wanted_s))
         wanted_s = look_s;

@@ -123,6 +123,23 @@ static void the_oldest_tells_when_it_is_due(void **state)
     snapshot_unref(snapshot);
 }
 
+/* Its values and attempts are of later times then. Each is measured once more, not again and again:
+ * the store may keep the value of the later time. */
+static void a_clock_set_back_makes_all_due_once(void **state)
+{
+    struct world *world = *state;
+    const int64_t back_s = NOW / 2;
+    add(world, METRIC_CPU_COPY, world->core[1], world->core[0], 700, 100);
+    struct snapshot *snapshot = snapshot_of(world);
+    struct freshness_unit unit = next(world, snapshot, NOW + 300, MOST);
+    freshness_try(&world->freshness, &unit, NOW + 300);
+    unit = next(world, snapshot, back_s, MOST);
+    assert_true(unit.due_s <= back_s);
+    freshness_try(&world->freshness, &unit, back_s);
+    assert_int_equal(next(world, snapshot, back_s + 1, MOST).due_s, back_s + OLD_S);
+    snapshot_unref(snapshot);
+}
+
 static void a_value_with_a_gpu_is_measured_at_the_gpu(void **state)
 {
     struct world *world = *state;
@@ -345,6 +362,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(nothing_is_begun_that_was_not_measured),
         TEST(the_oldest_tells_when_it_is_due),
+        TEST(a_clock_set_back_makes_all_due_once),
         TEST(a_value_with_a_gpu_is_measured_at_the_gpu),
         TEST(metrics_that_plans_rest_on_go_first_and_others_join),
         TEST(gpus_take_turns_and_an_attempt_counts),
