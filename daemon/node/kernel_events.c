@@ -66,7 +66,7 @@ bool kernel_events_enter(struct kernel_events *events, const struct kernel_event
         if (seen->at_s >= known->at_s)
             *known = *seen;
         known->first_s = first_s;
-        known->count = count;
+        known->count = count < WHOLE_MAX ? count : WHOLE_MAX;
         return true;
     }
     if (events->count == KERNEL_EVENTS_MAX) {
@@ -106,7 +106,7 @@ bool kernel_events_parse(const json_t *object, struct kernel_event *ret, int64_t
     first_s = first_s < 0 ? at_s : first_s;
     if (event.kind == KERNEL_EVENT_COUNT || strlen(at) >= sizeof event.at ||
         (at[0] != '\0' && pci_parse(at) == PCI_NONE) || number < 0 || number > NUMBER_MAX ||
-        at_s < first_s || at_s > WHOLE_MAX || count < 1 || count > WHOLE_MAX ||
+        at_s < 0 || at_s < first_s || at_s > WHOLE_MAX || count < 1 || count > WHOLE_MAX ||
         sequence > WHOLE_MAX)
         return false;
     event.number = number;
