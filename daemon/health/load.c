@@ -176,29 +176,10 @@ static bool are_alike(const struct graph *graph, place_id one, place_id other)
     return is_model_same && a->capacity_bytes == b->capacity_bytes;
 }
 
-static double others_of(const struct load *load, const struct graph *graph, size_t index,
-                        size_t offset)
+/* Sets what rests on the place's own samples. */
+static void set_own(const struct load_place *at, struct load_figures *ret)
 {
-    double medians[LOAD_SAMPLES_MAX];
-    size_t count = 0;
-    for (size_t i = 0; i < load->count && count < LOAD_SAMPLES_MAX; i++) {
-        const struct load_place *other = &load->item[i];
-        if (i != index && other->count >= SAMPLES_MIN &&
-            are_alike(graph, load->item[index].place, other->place)) {
-            double median = median_at(other, 0, other->count, offset);
-            if (!isnan(median))
-                medians[count++] = median;
-        }
-    }
-    return median_of(medians, count);
-}
-
-void load_figures(const struct load *load, const struct graph *graph, size_t index,
-                  struct load_figures *ret)
-{
-    const struct load_place *at = &load->item[index];
     *ret = (struct load_figures){
-
         .power_w = MEDIAN(at, 0, at->count, power_w),
         .temperature_c = NAN,
     };
@@ -210,13 +191,36 @@ void load_figures(const struct load *load, const struct graph *graph, size_t ind
         ret->clock_mhz[part] = MEDIAN(at, first, count, clock_mhz);
     }
     for (int work = 0; work < LOAD_WORKS; work++) {
-        struct load_series *series = &ret->work[work];
-        series->median = median_at(at, 0, at->count, works[work].offset);
-        series->spread = spread_of(at, works[work].offset);
-        series->others = others_of(load, graph, index, works[work].offset);
+        ret->work[work].median = median_at(at, 0, at->count, works[work].offset);
+        ret->work[work].spread = spread_of(at, works[work].offset);
     }
     for (size_t i = 0; i < at->count; i++)
         ret->temperature_c = fmax(ret->temperature_c, at->sample[i].temperature_c);
+}
+
+/* Returns the median of the medians of places like the one at the index. */
+static double others_of(const struct load *load, const struct graph *graph,
+                        const struct load_figures *figures, size_t index, int work)
+{
+    double medians[LOAD_SAMPLES_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < load->count && count < LOAD_SAMPLES_MAX; i++)
+        if (i != index && load->item[i].count >= SAMPLES_MIN &&
+            !isnan(figures[i].work[work].median) &&
+            are_alike(graph, load->item[index].place, load->item[i].place))
+            medians[count++] = figures[i].work[work].median;
+    return median_of(medians, count);
+}
+
+struct load_figures *load_figures(const struct load *load, const struct graph *graph)
+{
+    struct load_figures *figures = calloc(load->count + 1, sizeof *figures);
+    for (size_t i = 0; figures != NULL && i < load->count; i++)
+        set_own(&load->item[i], &figures[i]);
+    for (size_t i = 0; figures != NULL && i < load->count; i++)
+        for (int work = 0; work < LOAD_WORKS; work++)
+            figures[i].work[work].others = others_of(load, graph, figures, i, work);
+    return figures;
 }
 
 /* ---- judgement ---- */
@@ -262,21 +266,17 @@ static bool check_reasons(struct findings *findings, const struct load_place *at
     return true;
 }
 
-static bool check_place(struct findings *findings, const struct load *load,
-                        const struct graph *graph, size_t index)
+static bool check_place(struct findings *findings, const struct load_place *at,
+                        const struct place *place, const struct load_figures *figures)
 {
-    const struct load_place *at = &load->item[index];
-    const struct place *place = graph_place(graph, at->place);
-    struct load_figures figures;
     if (at->count < SAMPLES_MIN)
         return true;
-    load_figures(load, graph, index, &figures);
     findings->measured++;
     /* of the difference of two medians of a tenth of the intervals each; at least that of one */
     double of_parts = fmax(1, sqrt(M_PI * LOAD_PARTS / (double)at->count));
     bool ok = true;
     for (int work = 0; ok && work < LOAD_WORKS; work++) {
-        const struct load_series *series = &figures.work[work];
+        const struct load_series *series = &figures->work[work];
         ok = compare(findings, place, SLOW, (enum load_work)work, series->median, series->others,
                      series->spread) &&
              compare(findings, place, SLOWS, (enum load_work)work, series->rate[LOAD_PARTS - 1],
@@ -290,9 +290,12 @@ enum berth_code load_assess(const struct load *load, const struct graph *graph,
                             struct berth_err *err)
 {
     struct findings findings = {0};
-    bool ok = true;
+    struct load_figures *figures = load_figures(load, graph);
+    bool ok = figures != NULL;
     for (size_t i = 0; ok && i < load->count; i++)
-        ok = check_place(&findings, load, graph, i);
+        ok = check_place(&findings, &load->item[i], graph_place(graph, load->item[i].place),
+                         &figures[i]);
+    free(figures);
     for (size_t i = 0; ok && i < note_count; i++)
         ok = assessment_add_note(&findings, &notes[i]);
     if (!ok) {

@@ -70,8 +70,8 @@ struct load_figures {
     double power_w, temperature_c; /* median, highest */
 };
 
-void load_figures(const struct load *load, const struct graph *graph, size_t index,
-                  struct load_figures *ret);
+/* Returns the figures of each item of the load, for the caller to free; NULL when out of memory. */
+struct load_figures *load_figures(const struct load *load, const struct graph *graph);
 
 /* Judges all places. notes: findings of the run itself, such as a lost GPU, as a snapshot has them.
  * End *ret with assessment_done. Fails only with NO_MEMORY. */

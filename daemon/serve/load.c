@@ -77,18 +77,16 @@ static json_t *works_json(const struct load_figures *figures)
     return array;
 }
 
-static json_t *place_json(const struct load_view *view, size_t index)
+static json_t *place_json(const struct graph *graph, const struct load_place *at,
+                          const struct load_figures *figures)
 {
-    const struct load_place *at = &view->load->item[index];
-    struct load_figures figures;
     json_t *json = json_object();
-    load_figures(view->load, view->graph, index, &figures);
-    bool ok = answer_set(json, "place", jsonify_text(graph_place(view->graph, at->place)->name)) &&
+    bool ok = answer_set(json, "place", jsonify_text(graph_place(graph, at->place)->name)) &&
               answer_set(json, "intervals", json_integer((json_int_t)at->count)) &&
-              answer_set(json, "works", works_json(&figures)) &&
-              answer_set(json, "clocks_mhz", numbers_json(figures.clock_mhz, LOAD_PARTS)) &&
-              answer_set(json, "power_w", jsonify_number(figures.power_w)) &&
-              answer_set(json, "temperature_c", jsonify_number(figures.temperature_c)) &&
+              answer_set(json, "works", works_json(figures)) &&
+              answer_set(json, "clocks_mhz", numbers_json(figures->clock_mhz, LOAD_PARTS)) &&
+              answer_set(json, "power_w", jsonify_number(figures->power_w)) &&
+              answer_set(json, "temperature_c", jsonify_number(figures->temperature_c)) &&
               answer_set(json, "throttle", throttle_json(at));
     if (!ok) {
         json_decref(json);
@@ -112,13 +110,16 @@ static json_t *places_json(struct load_view *view)
 {
     json_t *places = json_array();
     size_t *order = calloc(view->load->count + 1, sizeof *order);
-    bool ok = places != NULL && order != NULL;
+    struct load_figures *figures = load_figures(view->load, view->graph);
+    bool ok = places != NULL && order != NULL && figures != NULL;
     for (size_t i = 0; ok && i < view->load->count; i++)
         order[i] = i;
     if (ok)
         qsort_r(order, view->load->count, sizeof *order, compare_places, view);
     for (size_t i = 0; ok && i < view->load->count; i++)
-        ok = answer_append(places, place_json(view, order[i]));
+        ok = answer_append(
+            places, place_json(view->graph, &view->load->item[order[i]], &figures[order[i]]));
+    free(figures);
     free(order);
     if (!ok) {
         json_decref(places);

@@ -2,7 +2,9 @@
 #include "health/load.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "unit/node/built_nodes.h"
 
@@ -177,7 +179,6 @@ static void places_of_another_kind_are_no_measure(void **state)
 {
     (void)state;
     struct rig rig = begin();
-    struct load_figures figures;
     for (int i = 0; i < INTERVALS; i++)
         assert_int_equal(add(&rig, 0, 1e11, ""), BERTH_OK);
     struct berth_err err = {0};
@@ -186,13 +187,14 @@ static void places_of_another_kind_are_no_measure(void **state)
         assert_int_equal(
             load_add(&rig.load, nodes_place(rig.graph, PLACE_MACHINE, 0), &far, "none", &err),
             BERTH_OK);
-    load_figures(&rig.load, rig.graph, 0, &figures);
-    const struct load_series *copy = &figures.work[LOAD_COPY];
+    struct load_figures *figures = load_figures(&rig.load, rig.graph);
+    assert_non_null(figures);
+    const struct load_series *copy = &figures[0].work[LOAD_COPY];
     assert_true(isnan(copy->others) && copy->median == 1e11 && copy->spread == 0 &&
-                isnan(figures.work[LOAD_PRODUCT].median) && isnan(figures.clock_mhz[0]) &&
-                isnan(figures.temperature_c));
-    load_figures(&rig.load, rig.graph, 1, &figures);
-    assert_true(figures.work[LOAD_PRODUCT].median == 4e13);
+                isnan(figures[0].work[LOAD_PRODUCT].median) && isnan(figures[0].clock_mhz[0]) &&
+                isnan(figures[0].temperature_c));
+    assert_true(figures[1].work[LOAD_PRODUCT].median == 4e13);
+    free(figures);
     judge(&rig);
     assert_string_equal(rig.assessment.reason, "healthy: 2 places under load, none out of line");
     end(&rig);
@@ -241,6 +243,31 @@ static void intervals_are_limited(void **state)
     end(&rig);
 }
 
+/* Returns the processor time of the judgement of so many places. */
+static double time_of(int places)
+{
+    struct rig rig = {.graph = nodes_cpu(&(struct shape){1, places, 1, 1, 1, 1}),
+                      .random = 88172645463325252u};
+    for (int i = 0; i < INTERVALS; i++)
+        for (int place = 0; place < places; place++)
+            assert_int_equal(add(&rig, place, 1e11 * (1 + 0.01 * normal(&rig)), ""), BERTH_OK);
+    clock_t begin = clock();
+    for (int i = 0; i < 5; i++)
+        judge(&rig);
+    double took_s = (double)(clock() - begin) / CLOCKS_PER_SEC;
+    assert_int_equal(rig.assessment.verdict, VERDICT_HEALTHY);
+    end(&rig);
+    print_message("%d places: %.2f ms a judgement\n", places, 1e3 * took_s / 5);
+    return took_s;
+}
+
+static void many_places_take_no_more_time_each(void **state)
+{
+    (void)state;
+    double few_s = time_of(8), many_s = time_of(64);
+    assert_true(many_s < 3 * 8 * few_s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +279,7 @@ int main(void)
         cmocka_unit_test(few_intervals_are_not_judged),
         cmocka_unit_test(reasons_are_counted_and_limited),
         cmocka_unit_test(intervals_are_limited),
+        cmocka_unit_test(many_places_take_no_more_time_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
