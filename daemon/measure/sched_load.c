@@ -325,6 +325,7 @@ enum berth_code sched_load_begin(struct sched_load *load, const struct graph *gr
                        "a probe before this one (below process %d) cannot be killed", load->stuck);
     }
     sched_load_done(load);
+    *ret_number = ++load->number; /* also of one that fails: what the last one left is gone */
     load->graph = graph_ref(graph);
     load->duration_s = duration_s;
     snprintf(load->duration_text, sizeof load->duration_text, "%lld000000000",
@@ -338,7 +339,6 @@ enum berth_code sched_load_begin(struct sched_load *load, const struct graph *gr
         return err_set(err, BERTH_UNAVAILABLE, "no probe can run here");
     load->began_ns = clock_mono_ns(load->env.clock);
     load->active = load->is_due = true;
-    *ret_number = ++load->number;
     return BERTH_OK;
 }
 

@@ -16,6 +16,7 @@
 #include "health/baseline.h"
 #include "measure/guardian.h"
 #include "measure/sched.h"
+#include "measure/sched_load.h"
 #include "unit/base/tree.h"
 
 #define RUN                                                                                        \
@@ -244,6 +245,31 @@ static void load_of_the_machine_is_waited_for(void **state)
     end(&rig);
 }
 
+/* A caller that has no answer yet of the load before learns by its number that another began. */
+static void a_load_that_cannot_begin_is_another_one(void **state)
+{
+    (void)state;
+    struct rig rig = {0};
+    struct sched_load load;
+    struct load_view view;
+    struct berth_err err = {0};
+    uint64_t number;
+    struct graph *graph = graph_new();
+    graph_add_place(graph, PLACE_MACHINE, 0);
+    graph->origin = ORIGIN_STANDIN; /* needs no probe */
+    rig.clock = (struct clock){now_s, now_ns, &rig};
+    assert_int_equal(config_init(&rig.config, &err), BERTH_OK);
+    assert_int_equal(config_set(&rig.config, "probe_dir", "/nonexistent", &err), BERTH_OK);
+    sched_load_init(&load, &(struct sched_load_env){.clock = &rig.clock, .config = &rig.config});
+    load.number = 7;
+    assert_int_equal(sched_load_begin(&load, graph, NULL, 1, &number, &err), BERTH_UNAVAILABLE);
+    sched_load_read_view(&load, &view);
+    assert_true(view.number == 8 && !view.running);
+    sched_load_done(&load);
+    config_done(&rig.config);
+    graph_unref(graph);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -254,6 +280,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(it_ends_with_the_scheduler),
         cmocka_unit_test(unknown_claims_hold_it),
         cmocka_unit_test(load_of_the_machine_is_waited_for),
+        cmocka_unit_test(a_load_that_cannot_begin_is_another_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
