@@ -110,8 +110,7 @@ static bool candidate_of(const struct choice *choice, const struct value *value,
     if (one.program == NULL)
         return false;
     size_t index = index_of(freshness, one.metric, one.place);
-    int64_t last_s =
-                latest_of(value->measured_at_s, freshness->tried_s[index], choice->now_s),
+    int64_t last_s = latest_of(value->measured_at_s, freshness->tried_s[index], choice->now_s),
             look_s = second_look_s(choice, value);
     if (look_s > last_s && (wanted_s == 0 || look_s < wanted_s))
         wanted_s = look_s;
