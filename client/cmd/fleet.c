@@ -145,13 +145,13 @@ static int run(struct cmd *cmd)
         fleet_free(fleet);
         return cmd_fail_memory();
     }
-    warn(answer);
     if (json_integer_value(json_object_get(answer, "nodes")) == 0)
         status = cmd_fail(CMD_DATA, "no node was read");
     else if (settings.lines == NULL)
         status = show(cmd, fleet, answer);
     else if (fflush(stdout) != 0 || ferror(stdout))
         status = cmd_fail(CMD_IO, "cannot write the lines: %s", strerror(errno));
+    warn(answer);
     json_decref(answer);
     fleet_free(fleet);
     return status;

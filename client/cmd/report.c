@@ -202,7 +202,7 @@ static int add_contention(struct report *report)
     return CMD_DONE;
 }
 
-/* What has changed, and the series that were collected with the matrices. */
+/* Writes the changes, and the series that were collected with the matrices. */
 static void add_histories(struct report *report)
 {
     struct ui *page = &report->page;

@@ -27,8 +27,8 @@ struct fleet_value {
     float own; /* its standard deviation by the node's own measurement; 0 unknown */
 };
 
-/* What is compared: a series, or the mean of all series of a place, a pair, a metric, a metric at a
- * place, the node. */
+/* A comparison of the nodes: in a series, or in the mean of all series of a place, a pair, a
+ * metric, a metric at a place, the node. */
 struct fleet_test {
     const struct fleet_series *series; /* of a mean: metric NULL all, from and to "" all */
     uint32_t nodes, members;           /* members: series of the mean, 1 for a series itself */
@@ -59,9 +59,10 @@ struct fleet_node {
     struct fleet_value *value;
     size_t count, room;
     size_t class;
-    /* of each group of the class, NAN none: mean without outliers, which decides, and with them */
+    /* means, one for each group of the class, NAN none: without outliers, which decides; with them
+     */
     float *mean, *whole;
-    struct fleet_item item, worst; /* the most certain test, and the same of series alone */
+    struct fleet_item item, worst; /* the most certain test, and the most certain series */
     double log_p;                  /* for all tests of the node together, at most 0 */
     bool is_slow;
 };
@@ -72,7 +73,7 @@ struct fleet_class {
     size_t count, slow;
     struct fleet_test *test; /* series, then means */
     size_t series, tests;    /* tests: 0 for a class that is not compared */
-    /* of a class that was divided by a condition: that of its nodes, or what they have not */
+    /* condition that divided the class: its nodes have it, or have it not; NULL undivided */
     const char *name, *value;
     bool is_without;
 };
@@ -82,7 +83,7 @@ struct fleet_shared {
     const char *fingerprint, *name, *value;
     size_t slow_with, with, slow, nodes;
     double p; /* for all conditions of the class together; 1: the slow nodes do not share it */
-    /* by how much nodes with it are slower, in all (metric NULL) or in one metric */
+    /* loss of nodes with it beside the others, in all (metric NULL) or in one metric */
     bool is_slower;
     const struct fleet_metric *metric;
     double loss, loss_p;

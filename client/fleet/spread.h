@@ -15,7 +15,7 @@ double spread_median(double *value, size_t count);
 
 /* Logarithm of the probability that a normal variable exceeds z. */
 double spread_log_normal(double z);
-/* The same of Student's t with that many degrees of freedom. */
+/* Logarithm of the probability that Student's t exceeds t. */
 double spread_log_student(double t, double freedom);
 
 /* Probability of at least hits of with, when slow of nodes are hit: Fisher's exact test, one

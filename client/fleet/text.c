@@ -7,6 +7,9 @@
 #include "ui/answer.h"
 
 #define FIRST_NODES 3
+#define NAME_MOST   56 /* columns of a node's name */
+#define NAME_BEGIN  20 /* of a longer one: columns before its middle */
+#define NAME_BYTES  256
 #define ROWS        12 /* of each table without ui->why */
 
 const char *fleet_count(char buffer[FLEET_WORD], json_int_t count)
@@ -68,11 +71,33 @@ void fleet_part(char buffer[FLEET_WORD], const json_t *class)
                  ui_member(part, "condition"), ui_member(part, "value"));
 }
 
+/* Returns the text behind that many of its columns. */
+static const char *behind(const char *text, int columns)
+{
+    for (; columns > 0; columns--)
+        do
+            text++;
+        while (((unsigned char)*text & 0xc0) == 0x80);
+    return text;
+}
+
+/* Writes a node's name without the middle of a long one, which has a path, and returns it. */
+static const char *short_name(char buffer[NAME_BYTES], const json_t *node)
+{
+    const char *name = ui_member(node, "node");
+    int columns = ui_columns(name), end = NAME_MOST - NAME_BEGIN - 3;
+    if (columns <= NAME_MOST)
+        return name;
+    snprintf(buffer, NAME_BYTES, "%.*s...%s", (int)(behind(name, NAME_BEGIN) - name), name,
+             behind(name, columns - end));
+    return buffer;
+}
+
 /* Writes the answer in one sentence, with the worst nodes as far as a line has room. */
 void fleet_first_line(struct ui *ui, const json_t *answer)
 {
     const json_t *slow = json_object_get(answer, "slow"), *shared, *node;
-    char count[FLEET_WORD], of[FLEET_WORD], where[FLEET_WORD], loss[FLEET_WORD];
+    char count[FLEET_WORD], of[FLEET_WORD], where[FLEET_WORD], loss[FLEET_WORD], name[NAME_BYTES];
     size_t i, nodes = json_array_size(slow);
     json_int_t all = json_integer_value(json_object_get(answer, "nodes")),
                compared = json_integer_value(json_object_get(answer, "compared"));
@@ -102,7 +127,7 @@ void fleet_first_line(struct ui *ui, const json_t *answer)
             break;
         fleet_where(where, worst);
         ui_put(ui, "%s", i == 0 ? ": " : ", ");
-        ui_text(ui, ui_member(node, "node"));
+        ui_text(ui, short_name(name, node));
         ui_put(ui, " ");
         ui_text(ui, where);
         ui_put(ui, " %s", fleet_percent(loss, ui_member_number(worst, "loss")));
@@ -147,7 +172,7 @@ static void put_slow(struct ui *ui, const json_t *slow)
     const json_t *node;
     size_t i;
     char where[FLEET_WORD], what[FLEET_WORD], loss[FLEET_WORD], low[FLEET_WORD], high[FLEET_WORD],
-        interval[2 * FLEET_WORD + 8];
+        interval[2 * FLEET_WORD + 8], name[NAME_BYTES];
     ui_put(ui, "\n");
     ui_table_begin(&table, ui, "llrll");
     ui_cell(&table, "node");
@@ -165,7 +190,7 @@ static void put_slow(struct ui *ui, const json_t *slow)
         snprintf(interval, sizeof interval, "%s to %s",
                  fleet_percent(high, ui_member_number(worst, "high")),
                  fleet_percent(low, ui_member_number(worst, "low")));
-        ui_cell(&table, "%s", ui_member(node, "node"));
+        ui_cell(&table, "%s", short_name(name, node));
         ui_cell(&table, "%s", where);
         ui_cell(&table, "%s", fleet_percent(loss, ui_member_number(worst, "loss")));
         ui_cell(&table, "%s", interval);
@@ -182,13 +207,14 @@ static void put_evidence(struct ui *ui, const json_t *slow)
 {
     const json_t *node;
     size_t i;
-    char where[FLEET_WORD], what[FLEET_WORD], value[UI_NUMBER], of_class[UI_NUMBER];
+    char where[FLEET_WORD], what[FLEET_WORD], value[UI_NUMBER], of_class[UI_NUMBER],
+        name[NAME_BYTES];
     ui_put(ui, "\nThe worst single series of each:\n");
     json_array_foreach(slow, i, node)
     {
         const json_t *series = json_object_get(node, "worst_series");
         if (!json_is_object(series)) {
-            ui_line(ui, 2, "%s: none alone is beyond chance", ui_member(node, "node"));
+            ui_line(ui, 2, "%s: none alone is beyond chance", short_name(name, node));
             continue;
         }
         fleet_where(where, series);
@@ -198,7 +224,7 @@ static void put_evidence(struct ui *ui, const json_t *slow)
         ui_value(ui, of_class, ui_member_number(series, "class_value"), unit);
         ui_line(ui, 2,
                 "%s %s %s: %s, its class %s, %.1f deviations; chance for all its series %.1g",
-                ui_member(node, "node"), where, what, value, of_class,
+                short_name(name, node), where, what, value, of_class,
                 ui_member_number(series, "deviations"), ui_member_number(node, "p"));
     }
 }

@@ -265,7 +265,7 @@ static void put_others(struct ui *ui, const json_t *options)
     free(row);
 }
 
-/* How to get each memory, a row each call. */
+/* Writes the call that takes each memory; equal calls share a row. */
 static void put_calls(struct ui *ui, const json_t *options)
 {
     struct row *row = calloc(OPTIONS_MOST, sizeof *row);

@@ -170,7 +170,7 @@ static void write_proof(struct ui *ui, const json_t *reply)
     }
 }
 
-/* Why no time is predicted, or what else decided; NULL none. */
+/* Returns the reason why no time is predicted, or what else decided; NULL none. */
 static const json_t *find_decisive(const json_t *reply)
 {
     static const char *const codes[] = {"no-traffic", "transfers-unknown", "exchange-unknown",

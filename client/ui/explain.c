@@ -7,7 +7,8 @@
 
 #define SHOWN_LEAST 0.01 /* share of the samples */
 
-/* What a warp waits for. Source: the warp states in NVIDIA's Nsight Compute documentation. */
+/* Names of what a warp waits for. Source: the warp states in NVIDIA's Nsight Compute documentation.
+ */
 static const struct {
     const char *reason, *words;
 } words[] = {

@@ -121,9 +121,14 @@ void ui_verdict(struct ui *ui, const json_t *reply)
     size_t i;
     /* The reason begins with the verdict. */
     ui_style(ui, style_of(verdict));
-    ui_text(ui, *reason != '\0' ? reason : verdict);
+    reason = *reason != '\0' ? reason : verdict;
+    if (ui->is_terminal) {
+        ui_paragraph(ui, 2, reason);
+    } else { /* a script takes the first line */
+        ui_text(ui, reason);
+        ui_put(ui, "\n");
+    }
     ui_style(ui, UI_PLAIN);
-    ui_put(ui, "\n");
     if (json_is_true(json_object_get(reply, "drain")))
         ui_put(ui, "berth advises to drain this node\n");
     json_array_foreach(findings, i, finding)

@@ -544,7 +544,7 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     json_decref(own);
 }
 
-/* How many metrics have values, and what shows them. */
+/* Counts the metrics with values, and says what shows them. */
 static void put_known(struct ui *ui, const json_t *metrics, bool all)
 {
     const json_t *metric;

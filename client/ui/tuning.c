@@ -56,22 +56,34 @@ static bool put_copy(struct ui *ui, const json_t *tuning)
     return true;
 }
 
-static void put_answer(struct ui *ui, const json_t *tunings)
+/* True where any number of a result is known. */
+static bool is_tuned(const json_t *tuning)
+{
+    for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+        if (is_known(tuning, numbers[n]))
+            return true;
+    return false;
+}
+
+/* Writes the answer. Returns false when nothing is tuned, so that no row would have a number. */
+static bool put_answer(struct ui *ui, const json_t *tunings, bool is_recorded)
 {
     const json_t *tuning;
-    size_t i, shapes = 0, count = json_array_size(tunings);
+    size_t i, shapes = 0, tuned_ones = 0, count = json_array_size(tunings);
     json_array_foreach(tunings, i, tuning)
     {
         if (put_copy(ui, tuning))
-            return;
+            return true;
         shapes += is_known(tuning, "block");
+        tuned_ones += is_tuned(tuning);
     }
     if (count == 0)
         ui_put(ui, "no gpu, so nothing to tune\n");
-    else if (shapes == 0)
-        ui_put(ui, "nothing is tuned yet: berth probe does it\n");
+    else if (tuned_ones == 0)
+        ui_put(ui, "nothing is tuned%s\n", is_recorded ? "" : " yet: berth probe does it");
     else
         ui_put(ui, "%zu of %zu uses have a tuned launch shape\n", shapes, count);
+    return tuned_ones > 0;
 }
 
 static void put_number(struct ui_table *table, const json_t *tuning, const char *key)
@@ -251,10 +263,10 @@ void ui_tuning(struct ui *ui, const json_t *reply)
     static const char *const heads[] = {"gpu",    "memory",  "use",   "block",  "grid",
                                         "unroll", "reaches", "chunk", "streams"};
     const json_t *tunings = json_object_get(reply, "tunings"), *tuning;
+    const char *origin = ui_member(json_object_get(reply, "basis"), "origin");
     struct ui_table table;
     size_t i;
-    put_answer(ui, tunings);
-    if (json_array_size(tunings) > 0) {
+    if (put_answer(ui, tunings, strcmp(origin, "recorded") == 0)) {
         ui_table_begin(&table, ui, "lllrrrrrr");
         for (i = 0; i < sizeof heads / sizeof *heads; i++)
             ui_cell(&table, "%s", heads[i]);
@@ -276,5 +288,5 @@ void ui_tuning(struct ui *ui, const json_t *reply)
         }
         put_missing(ui, tunings);
     }
-    ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
+    ui_basis(ui, origin);
 }

@@ -26,7 +26,8 @@ static bool is_utf8(void)
 void ui_init(struct ui *ui, int fd)
 {
     *ui = (struct ui){.utf8 = is_utf8(), .width = DEFAULT_WIDTH};
-    if (!isatty(fd))
+    ui->is_terminal = isatty(fd) != 0;
+    if (!ui->is_terminal)
         return;
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     ui->colour =
@@ -95,6 +96,7 @@ static bool is_hidden(unsigned long point)
 /* Bytes of the character at c, 1 for an invalid byte. */
 static size_t character(const unsigned char *c, bool *ret_is_shown)
 {
+    static const unsigned long least[] = {0, 0, 0x80, 0x800, 0x10000}; /* by length */
     size_t length = *c < 0xc0 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
     unsigned long point = length == 1 ? *c : *c & (0x7fu >> length);
     *ret_is_shown = false;
@@ -103,6 +105,9 @@ static size_t character(const unsigned char *c, bool *ret_is_shown)
             return 1;
         point = point << 6 | (c[i] & 0x3fu);
     }
+    if (*c > 0xf4 || point < least[length] || point > 0x10ffff ||
+        (point >= 0xd800 && point <= 0xdfff))
+        return 1;
     *ret_is_shown = !is_hidden(point) && (*c < 0x80 || *c >= 0xc0);
     return length;
 }

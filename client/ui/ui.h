@@ -18,7 +18,7 @@ struct ui {
     char *text;
     size_t length, size;
     bool failed; /* out of memory */
-    bool utf8, colour;
+    bool utf8, colour, is_terminal;
     int width; /* columns to use where possible */
     bool why;  /* evidence, alternatives and notes too */
 };

@@ -3,6 +3,7 @@
 Prints TAP.
 """
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -289,6 +290,8 @@ def hostile_files_are_left_out():
         assert set(bad) | {"nojson", "nothing", "cut.tar", "noise.tar", "noise.baseline", "fifo.tar"} <= set(by_file), by_file
         assert told["compared"] >= 8 and not {"deep", "empty", "huge", "axes"} & {slow["node"] for slow in told["slow"]}
         assert len(said.splitlines()) == 11 and "other files are left out" in said, said
+        both = subprocess.run([BIN / "berth", "fleet", folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout.splitlines()
+        assert " nodes " in both[0] and all("warning: " in line for line in both[-11:]), both  # the answer is first
         assert all(len(line) < 1000 for line in said.splitlines())
         status, text, said = fleet(folder / "nowhere")
         assert (status, text) == (65, "") and "No such file" in said and "no node was read" in said, (status, said)
@@ -332,6 +335,26 @@ def a_foreign_record_hides_no_node():
         assert "n5: the node has 2 records; each is compared under its path" in said, said
 
 
+def a_name_that_is_no_text_hides_no_node():
+    """A slow node's folder and BIOS version in bytes that are UTF-8 by their leading bits alone."""
+    bad = b"n\xc1\xa1\xed\xa0\x80\xf5\x80\x80\x80"
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(12):
+            files = drawn.files(SERIES, f"n{i}", drawn.draw_node(SERIES, i, drawn.Fault(0.2, ("gpu2",)) if i == 5 else None), {})
+            drawn.write_folder(f"{folder}/n{i}", files)
+        told = json.loads(pathlib.Path(folder, "n5/node.json").read_text())
+        del told["name"]
+        pathlib.Path(folder, "n5/node.json").write_text(json.dumps(told))
+        topology = pathlib.Path(folder, "n5/topology.xml")
+        topology.write_bytes(topology.read_bytes().replace(b'value="1.0"', b'value="' + bad + b'"'))
+        pathlib.Path(folder, "n5").rename(os.fsdecode(folder.encode() + b"/" + bad))
+        told, said = answer(folder)
+        (slow,) = told["slow"]
+        assert slow["node"] == slow["conditions"]["bios"] == "n" + 9 * "?" and "gpu2" in (slow["worst"]["from"], slow["worst"]["to"]), (slow, said)
+        status, text, said = fleet("--lines", folder)
+        assert (status, said) == (0, "") and text.count("\n") == 12 * len(SERIES), (status, said)
+
+
 def damaged_files_end_in_an_answer_or_one_line():
     """Archives and baselines with bytes changed, lost, moved and doubled: never a crash, and never a line that is too long."""
     draw, series = random.Random(1), drawn.all_series(40)
@@ -372,6 +395,17 @@ def answers_fit_a_terminal():
             status, lines = shown("fleet", *more, folder)
             assert status == 0 and max(map(len, lines)) <= WIDTH, (more, max(lines, key=len))
             assert more or len(lines) < 40, len(lines)
+        # two records of a slow node, under a path that is wider than the terminal
+        deep = f"{folder}/" + "/".join(("records-of-all-the-nodes-of-this-year",) * 2)
+        for i in range(12):
+            fault = drawn.Fault(0.1, ("gpu2",)) if i == 5 else None
+            for day in (1, 2) if i == 5 else (1,):
+                drawn.write_folder(f"{deep}/day{day}-n{i}", drawn.files(SERIES, f"n{i}", drawn.draw_node(SERIES, i * day, fault), {}))
+        for more in ((), ("--why",)):
+            status, lines = shown("fleet", *more, f"{deep}/..")
+            answered = [line for line in lines if "warning: " not in line]
+            assert status == 0 and max(map(len, answered)) <= WIDTH, (more, max(answered, key=len))
+            assert any("day1-n5)" in line for line in answered) and any("day2-n5)" in line for line in answered), lines
 
 
 def lines_for_a_data_lake():
@@ -392,4 +426,4 @@ def lines_for_a_data_lake():
 if __name__ == "__main__":
     sys.exit(run_tests([the_slow_ones_are_named, a_loss_of_one_metric_names_its_gpu, healthy_nodes_are_not, class_values_are_medians, a_shared_condition_is_named, few_nodes_suffice, a_condition_of_many_divides_the_class,
                         hardware_is_not_mixed, recorded_nodes_have_their_fingerprint, a_new_node_is_judged_by_its_class, the_page_is_complete, hostile_files_are_left_out, large_files_are_left_out, a_foreign_record_hides_no_node,
-                        damaged_files_end_in_an_answer_or_one_line, answers_fit_a_terminal, lines_for_a_data_lake]) > 0)
+                        a_name_that_is_no_text_hides_no_node, damaged_files_end_in_an_answer_or_one_line, answers_fit_a_terminal, lines_for_a_data_lake]) > 0)

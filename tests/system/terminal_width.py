@@ -187,14 +187,22 @@ def help_of_make_fits():
 
 
 def findings_fit():
-    """Under the verdict, which is one line for scripts."""
+    """The verdict, which is one line for scripts, has as many as it needs on a terminal."""
     def slow(record):
         return 0.5 if record.get("metric") == "host_gpu_copy_engine" and "gpu2" in (record["from"], record["to"]) else 1
 
     with recorded_but("h200x4", {"gpu2": {"pcie_width": 8}}, slow) as node:
         ended, lines = shown("--node", node, "health")
         assert ended == 1 and lines[0].startswith("degraded: gpu2: ") and any("direction=both" in line for line in lines), lines
-        assert not [line for line in lines[1:] if len(line) > WIDTH], lines
+        assert not [line for line in lines if len(line) > WIDTH], lines
+    ended, lines = shown("--node", NODES / "garbage-records", "health")
+    assert ended == 1 and lines[0].startswith("degraded: 2 findings") and not [line for line in lines if len(line) > WIDTH], lines
+    long = "degraded: 2 findings, the worst: gpu0:" + 16 * " word"
+    reply = {"verdict": "degraded", "reason": long, "drain": False, "findings": [], "unconfirmed": [], "last_probe_at_s": None, "origin": "live"}
+    with Service(lambda _: [json.dumps({"parameters": reply}).encode() + b"\0"]) as service:
+        piped = subprocess.run([BIN / "berth", "--socket", service.path, "health"], capture_output=True, text=True, check=False, env=PLAIN)
+        assert piped.stdout.splitlines()[0] == long, piped
+        assert long in fits("--socket", service.path, "health", status=1)
 
 
 def a_history_fits():
@@ -221,6 +229,8 @@ def tuning_fits():
         assert text.startswith("gpu63 to gpu62: copy by the copy engine, from 999 MiB on by a kernel "), text
         assert text.count("stale: ") == 1 and "1048576 1.34 TB/s 999 MiB -" in text and "no streams: the full profile" in text, text
         assert "write, timed of gpu63 in gpu62: tuned 2026-09-21" in text and "the copy engine for certain up to 998 MiB" in text, text
+    # a node where nothing is tuned has no table of nothing
+    assert shown("--node", NODES / "h200x4", "tuning")[1] == ["nothing is tuned", "", "for a recorded node, not this machine"]
 
 
 def findings_of_one_time_are_one_event():

@@ -29,6 +29,9 @@ static void what_came_from_elsewhere_cannot_steer_the_terminal(void **state)
         {"cut\xe2\x94", "cut??"},
         {"\xff\xfe", "??"},
         {"\x80", "?"},
+        {"\xc1\xa1\xe0\x81\xa1", "?????"}, /* overlong */
+        {"\xed\xa0\x80", "???"},           /* surrogate */
+        {"\xf4\x90\x80\x80\xf8\x88\x80\x80", "????????"},
         {"", ""},
         {"a\u202eb\u2028c\u2029d\u2066e\u2069f\u200fg\u061ch\xc2\x85"
          "i",
