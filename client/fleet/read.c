@@ -24,7 +24,8 @@ static const char *const file_name[FLEET_FILES] = {
 /* A node to be read: a folder, a baseline file, or a folder in an archive. */
 struct source {
     char *path;
-    struct fleet_part part[FLEET_FILES]; /* of an archive; its descriptor is shared */
+    size_t archive;                      /* of a part: index in the archives */
+    struct fleet_part part[FLEET_FILES]; /* of an archive: fd 0 present, -1 absent */
     enum { IS_FOLDER, IS_BASELINE, IS_PART } kind;
 };
 
@@ -32,7 +33,7 @@ struct sources {
     struct fleet *fleet;
     struct source *item;
     size_t count, room;
-    int *archive;
+    char **archive; /* paths; thousands are not kept open */
     size_t archives;
     atomic_size_t next;
     bool is_full;
@@ -81,7 +82,7 @@ static struct source *add(struct sources *sources, const char *path, int kind)
         sources->room = room;
     }
     struct source *source = &sources->item[sources->count];
-    *source = (struct source){.path = strdup(path), .kind = kind};
+    *source = (struct source){.path = strdup(path), .archive = sources->archives, .kind = kind};
     for (size_t i = 0; i < FLEET_FILES; i++)
         source->part[i].fd = -1;
     if (source->path == NULL) {
@@ -187,7 +188,7 @@ static void list_archive(struct sources *sources, const char *path, struct fleet
                 snprintf(name, sizeof name, "%.*s%s%.100s", (int)strnlen(header.prefix, 155),
                          header.prefix, header.prefix[0] != '\0' ? "/" : "", header.name);
             if (header.type == '0' || header.type == '\0')
-                last = take(sources, path, last, name, (struct fleet_part){whole.fd, at, size});
+                last = take(sources, path, last, name, (struct fleet_part){0, at, size});
             found += header.type == '0' || header.type == '\0';
             name[0] = '\0';
         }
@@ -200,20 +201,21 @@ static void list_archive(struct sources *sources, const char *path, struct fleet
 static void add_archive(struct sources *sources, const char *path)
 {
     struct fleet_part whole = open_part(AT_FDCWD, path);
-    int *more =
-        whole.fd < 0 ? NULL : realloc(sources->archive, (sources->archives + 1) * sizeof *more);
     if (whole.fd < 0) {
         fleet_leave_out(sources->fleet, path, "%s", strerror(errno));
         return;
     }
-    if (more == NULL) {
-        close(whole.fd);
+    char **more = realloc(sources->archive, (sources->archives + 1) * sizeof(*more)),
+         *copy = strdup(path);
+    sources->archive = more != NULL ? more : sources->archive;
+    if (more != NULL && copy != NULL) {
+        list_archive(sources, path, whole);
+        sources->archive[sources->archives++] = copy;
+    } else {
+        free(copy);
         sources->fleet->failed = true;
-        return;
     }
-    sources->archive = more;
-    sources->archive[sources->archives++] = whole.fd;
-    list_archive(sources, path, whole);
+    close(whole.fd);
 }
 
 /* ---- folders ---- */
@@ -296,25 +298,41 @@ static void read_baseline(struct fleet *fleet, struct fleet_known *known, const 
     close(part.fd);
 }
 
+/* Reads a node or a baseline of an archive. */
+static void read_part(struct fleet *fleet, struct fleet_known *known, const char *archive,
+                      struct source *source)
+{
+    struct fleet_part *part = source->part, whole = open_part(AT_FDCWD, archive);
+    const char *slash = strrchr(source->path, '/'), *colon = strrchr(source->path, ':');
+    const char *name = slash > colon ? slash + 1 : colon != NULL ? colon + 1 : source->path;
+    if (whole.fd < 0) {
+        fleet_leave_out(fleet, source->path, "%s", strerror(errno));
+        return;
+    }
+    for (size_t i = 0; i < FLEET_FILES; i++)
+        part[i].fd = part[i].fd < 0 ? -1 : whole.fd;
+    if (part[FLEET_NODE].fd >= 0)
+        fleet_parse_node(fleet, known, part, name, source->path);
+    else if (ends_with(source->path, ".baseline"))
+        fleet_parse_baseline(fleet, known, &part[FLEET_FACTS], source->path);
+    else
+        fleet_leave_out(fleet, source->path, "there is no node.json beside");
+    close(whole.fd);
+}
+
 static void *read_some(void *arg)
 {
     struct sources *sources = arg;
     struct fleet_known *known = fleet_known_new();
     size_t i;
     while (known != NULL && (i = atomic_fetch_add(&sources->next, 1)) < sources->count) {
-        const struct source *source = &sources->item[i];
-        const char *slash = strrchr(source->path, '/'), *colon = strrchr(source->path, ':');
-        const char *name = slash > colon ? slash + 1 : colon != NULL ? colon + 1 : source->path;
+        struct source *source = &sources->item[i];
         if (source->kind == IS_FOLDER)
             read_folder(sources->fleet, known, source->path);
         else if (source->kind == IS_BASELINE)
             read_baseline(sources->fleet, known, source->path);
-        else if (source->part[FLEET_NODE].fd >= 0)
-            fleet_parse_node(sources->fleet, known, source->part, name, source->path);
-        else if (ends_with(source->path, ".baseline"))
-            fleet_parse_baseline(sources->fleet, known, &source->part[FLEET_FACTS], source->path);
         else
-            fleet_leave_out(sources->fleet, source->path, "there is no node.json beside");
+            read_part(sources->fleet, known, sources->archive[source->archive], source);
     }
     if (known == NULL) {
         pthread_mutex_lock(&sources->fleet->lock);
@@ -409,7 +427,7 @@ bool fleet_read(struct fleet *fleet, const char *const *path, size_t count)
     for (size_t i = 0; i < sources.count; i++)
         free(sources.item[i].path);
     for (size_t i = 0; i < sources.archives; i++)
-        close(sources.archive[i]);
+        free(sources.archive[i]);
     free(sources.item);
     free(sources.archive);
     if (fleet->count > 0)

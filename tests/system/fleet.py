@@ -355,6 +355,19 @@ def a_name_that_is_no_text_hides_no_node():
         assert (status, said) == (0, "") and text.count("\n") == 12 * len(SERIES), (status, said)
 
 
+def more_archives_than_open_files():
+    """A tar for each node: as many as there are, whatever a process may keep open."""
+    series = drawn.all_series(20)
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(140):
+            with tarfile.open(f"{folder}/n{i}.tar", "w") as tar:
+                drawn.put_in_tar(tar, f"n{i}", drawn.files(series, f"n{i}", drawn.draw_node(series, i), {}))
+        told, said = answer(folder)
+        assert (told["nodes"], said) == (140, "")
+        limited = subprocess.run(["sh", "-c", 'ulimit -n 120; exec "$@"', "sh", BIN / "berth", "--json", "fleet", folder], capture_output=True, text=True, check=True)
+        assert (json.loads(limited.stdout), limited.stderr) == (told, ""), limited.stderr[:300]
+
+
 def damaged_files_end_in_an_answer_or_one_line():
     """Archives and baselines with bytes changed, lost, moved and doubled: never a crash, and never a line that is too long."""
     draw, series = random.Random(1), drawn.all_series(40)
@@ -426,4 +439,4 @@ def lines_for_a_data_lake():
 if __name__ == "__main__":
     sys.exit(run_tests([the_slow_ones_are_named, a_loss_of_one_metric_names_its_gpu, healthy_nodes_are_not, class_values_are_medians, a_shared_condition_is_named, few_nodes_suffice, a_condition_of_many_divides_the_class,
                         hardware_is_not_mixed, recorded_nodes_have_their_fingerprint, a_new_node_is_judged_by_its_class, the_page_is_complete, hostile_files_are_left_out, large_files_are_left_out, a_foreign_record_hides_no_node,
-                        a_name_that_is_no_text_hides_no_node, damaged_files_end_in_an_answer_or_one_line, answers_fit_a_terminal, lines_for_a_data_lake]) > 0)
+                        a_name_that_is_no_text_hides_no_node, more_archives_than_open_files, damaged_files_end_in_an_answer_or_one_line, answers_fit_a_terminal, lines_for_a_data_lake]) > 0)
