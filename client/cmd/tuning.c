@@ -9,7 +9,7 @@ static const char *const operations[] = {"read", "write", "copy", "pull", NULL};
 static const struct cmd_option options[] = {
     [OPERATION] = {.name = "operation",
                    .value = "WORD",
-                   .help = "of the gpu's kernels in that memory:",
+                   .help = "one kind of kernel instead of all",
                    .choices = operations},
     [WHY] = CMD_WHY};
 

@@ -245,8 +245,11 @@ static void put_left_out(struct ui *page, const json_t *answer)
     if (json_array_size(all) == 0)
         return;
     report_section(page, "Left out", "Files that could not be read, wholly or in part.");
-    ui_put(page, "<p>%s; here are the first 100.</p>\n<ul>",
-           fleet_count(word, json_integer_value(json_object_get(answer, "left_out_count"))));
+    json_int_t count = json_integer_value(json_object_get(answer, "left_out_count"));
+    if (count > (json_int_t)json_array_size(all))
+        ui_put(page, "<p>%s; here are the first %zu.</p>\n", fleet_count(word, count),
+               json_array_size(all));
+    ui_put(page, "<ul>");
     json_array_foreach(all, i, one)
     {
         ui_put(page, "<li>");

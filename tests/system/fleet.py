@@ -292,6 +292,11 @@ def hostile_files_are_left_out():
         assert len(said.splitlines()) == 11 and "other files are left out" in said, said
         both = subprocess.run([BIN / "berth", "fleet", folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout.splitlines()
         assert " nodes " in both[0] and all("warning: " in line for line in both[-11:]), both  # the answer is first
+        page = fleet("-o", "-", folder)[1]
+        assert "Left out" in page and "here are the first" not in page, page[-3000:]
+        for i in range(100):
+            drawn.write_folder(folder / f"m{i}", {"node.json": "{}"})
+        assert "; here are the first 100." in fleet("-o", "-", folder)[1]
         assert all(len(line) < 1000 for line in said.splitlines())
         status, text, said = fleet(folder / "nowhere")
         assert (status, text) == (65, "") and "No such file" in said and "no node was read" in said, (status, said)
