@@ -85,7 +85,7 @@ static int set_parameters(struct cmd *cmd, json_t *parameters)
     return status;
 }
 
-/* Why a matrix has no cells, where measuring would give none; NULL: it would, or there are some. */
+/* Returns why a matrix has no cells and measuring gives none; NULL where it does, or has some. */
 static const char *why_none(struct cmd *cmd, const json_t *matrix)
 {
     const json_t *place;

@@ -225,7 +225,8 @@ static void draw_kinds(struct picture *picture, double x, double y)
     picture->list_y = y;
 }
 
-/* Where there is room right of the host the circle stands there, else below, stretched. */
+/* Sets the circle right of the host where there is room, else below it, stretched. Returns true for
+ * the former. */
 static bool set_circle(const struct picture *picture, struct circle *circle)
 {
     double radius = circle->gpus <= 2   ? 90

@@ -65,8 +65,9 @@ static bool is_tuned(const json_t *tuning)
     return false;
 }
 
-/* Writes the answer. Returns false when nothing is tuned, so that no row would have a number. */
-static bool put_answer(struct ui *ui, const json_t *tunings, bool is_recorded)
+/* Writes the answer. is_measured: a probe may tune the node. Returns false when nothing is tuned,
+ * so that no row would have a number. */
+static bool put_answer(struct ui *ui, const json_t *tunings, bool is_measured)
 {
     const json_t *tuning;
     size_t i, shapes = 0, tuned_ones = 0, count = json_array_size(tunings);
@@ -80,7 +81,7 @@ static bool put_answer(struct ui *ui, const json_t *tunings, bool is_recorded)
     if (count == 0)
         ui_put(ui, "no gpu, so nothing to tune\n");
     else if (tuned_ones == 0)
-        ui_put(ui, "nothing is tuned%s\n", is_recorded ? "" : " yet: berth probe does it");
+        ui_put(ui, "nothing is tuned%s\n", is_measured ? " yet: berth probe does it" : "");
     else
         ui_put(ui, "%zu of %zu uses have a tuned launch shape\n", shapes, count);
     return tuned_ones > 0;
@@ -264,9 +265,10 @@ void ui_tuning(struct ui *ui, const json_t *reply)
                                         "unroll", "reaches", "chunk", "streams"};
     const json_t *tunings = json_object_get(reply, "tunings"), *tuning;
     const char *origin = ui_member(json_object_get(reply, "basis"), "origin");
+    bool is_measured = strcmp(origin, "live") == 0 || strcmp(origin, "standin") == 0;
     struct ui_table table;
     size_t i;
-    if (put_answer(ui, tunings, strcmp(origin, "recorded") == 0)) {
+    if (put_answer(ui, tunings, is_measured)) {
         ui_table_begin(&table, ui, "lllrrrrrr");
         for (i = 0; i < sizeof heads / sizeof *heads; i++)
             ui_cell(&table, "%s", heads[i]);

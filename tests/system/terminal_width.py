@@ -231,6 +231,7 @@ def tuning_fits():
         assert "write, timed of gpu63 in gpu62: tuned 2026-09-21" in text and "the copy engine for certain up to 998 MiB" in text, text
     # a node where nothing is tuned has no table of nothing
     assert shown("--node", NODES / "h200x4", "tuning")[1] == ["nothing is tuned", "", "for a recorded node, not this machine"]
+    assert shown("--node", NODES / "mi250x", "tuning")[1][0] == "nothing is tuned"
 
 
 def findings_of_one_time_are_one_event():
