@@ -205,9 +205,10 @@ static void add_archive(struct sources *sources, const char *path)
         fleet_leave_out(sources->fleet, path, "%s", strerror(errno));
         return;
     }
-    char **more = realloc(sources->archive, (sources->archives + 1) * sizeof(*more)),
-         *copy = strdup(path);
-    sources->archive = more != NULL ? more : sources->archive;
+    char *copy = strdup(path);
+    char **more = realloc(sources->archive, (sources->archives + 1) * sizeof *more);
+    if (more != NULL)
+        sources->archive = more;
     if (more != NULL && copy != NULL) {
         list_archive(sources, path, whole);
         sources->archive[sources->archives++] = copy;
