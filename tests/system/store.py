@@ -58,11 +58,11 @@ def runs_in(path):
         return file.execute("SELECT count(*) FROM run").fetchone()[0]
 
 
-def is_out(daemon, word=""):
-    """Serves from memory, says so, and since when."""
+def is_out(daemon, words=("",)):
+    """Serves from memory, says so with one of the words, and since when."""
     store_is(daemon, "memory_only")
     finding = findings(daemon)["store-memory-only"]
-    assert word in finding["text"] and abs(finding["since_s"] - time.time()) < 60, finding
+    assert any(word in finding["text"] for word in words) and abs(finding["since_s"] - time.time()) < 60, finding
 
 
 def is_back(daemon, runs):
@@ -151,7 +151,7 @@ def somebody_holds_the_lock():
         with contextlib.closing(sqlite3.connect(database(daemon), isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             measure(daemon)
-            is_out(daemon, "locked")
+            is_out(daemon, ("locked",))
             assert len(points(daemon)) == 2
             time.sleep(2)
             other.execute("ROLLBACK")
@@ -471,7 +471,8 @@ def no_room_for_the_index():
             fill(state / "filler")
             os.truncate(index, size)
             measure(daemon)
-            is_out(daemon, "the index of its log cannot be kept")
+            # the daemon may have mended the index before the disk was full: then its log has no room
+            is_out(daemon, ("the index of its log cannot be kept", "database or disk is full"))
             measure(daemon)
             assert len(points(daemon)) >= 2  # what is in the file may not be readable now
             (state / "filler").unlink()
