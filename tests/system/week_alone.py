@@ -15,8 +15,8 @@ FRESHNESS = 14400
 TIMES = 60000
 RATE = 40e9
 # Measures the copies between a gpu that it is asked for and all others, and its own memory. The
-# noise is 0.3 %. A file "lossy" takes 8 % of the link between gpu0 and gpu1, one named "outlier" of
-# a single measurement between gpu4 and gpu5.
+# noise is 0.3 %. A file "lossy" has two ends and the speed that their link keeps (twice the same end:
+# its memory). A file "outlier" takes 8 % of a single measurement between gpu4 and gpu5.
 SCRIPT = f"""
 here=${{0%/*}}
 places="gpu0 gpu1 gpu2 gpu3 gpu4 gpu5 gpu6 gpu7"
@@ -28,14 +28,14 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-lossy=1
+lossy=
 outlier=1
-if [ -e $here/lossy ]; then lossy=0.92; fi
+if [ -e $here/lossy ]; then lossy=$(cat $here/lossy); fi
 case " $places " in *" gpu4 "*)
     if rm $here/outlier 2>/dev/null; then outlier=0.92; fi ;;
 esac
 echo '{GPU_RUN}'
-awk -v places="$places" -v metrics="$metrics" -v lossy=$lossy -v outlier=$outlier \\
+awk -v places="$places" -v metrics="$metrics" -v lossy="$lossy" -v outlier=$outlier \\
     -v seed=$(date +%N | sed 's/^0*//') '
 function noise(   i, sum) {{
     for (i = 0; i < 12; i++)
@@ -48,18 +48,19 @@ function value(metric, from, to, rate) {{
         metric, from, to, rate, rate * 0.998, rate * 1.002
 }}
 function factor(a, b) {{
-    if ((a == "gpu0" && b == "gpu1") || (a == "gpu1" && b == "gpu0"))
-        return lossy
+    if ((a == end[1] && b == end[2]) || (a == end[2] && b == end[1]))
+        return end[3]
     return (a == "gpu4" && b == "gpu5") || (a == "gpu5" && b == "gpu4") ? outlier : 1
 }}
 BEGIN {{
     srand(seed)
     count = split(places, place, " ")
+    split(lossy, end, " ")
     for (i = 1; i <= count; i++)
         asked[place[i]] = 1
     for (i = 1; i <= count; i++) {{
         if (metrics ~ /gpu_stream/)
-            value("gpu_stream", place[i], place[i], 1.3e12)
+            value("gpu_stream", place[i], place[i], 1.3e12 * factor(place[i], place[i]))
         for (k = 0; k < 8 && metrics ~ /gpu_gpu_copy_engine/; k++) {{
             other = "gpu" k
             if (other == place[i])
@@ -75,9 +76,12 @@ echo '{{"record":"end","status":"complete","elapsed_ns":5}}'
 
 
 @contextlib.contextmanager
-def node():
+def node(freshness_s=FRESHNESS, lossy=None):
+    """The daemon and the folder of its probe; its node is lossy from the first measurement on."""
     with fake_gpu_probe(SCRIPT) as (folder, probes):
-        config = f"probe_dir = {probes}\nduty_percent = 0.1\nfreshness_s = {FRESHNESS}\n"
+        config = f"probe_dir = {probes}\nduty_percent = 0.1\nfreshness_s = {freshness_s}\n"
+        if lossy is not None:
+            (probes / "lossy").write_text(lossy)
         with Daemon("--node", folder, config=config, environment=fast_clock(TIMES)) as daemon:
             names = [(place["pci"], place["name"]) for place in
                      daemon.call("io.berth.Fabric.GetNode")["places"] if place["kind"] == "gpu"]
@@ -106,7 +110,7 @@ def a_link_that_loses_8_percent_is_found_by_the_second_look_and_nothing_else_is(
         assert until(lambda: measured_at(daemon) > begin + 3 * DAY, 60), daemon.said()
         assert not (probes / "outlier").exists(), "one measurement saw an outlier"
         assert check(daemon)["verdict"] == "healthy" and past(daemon) == [], past(daemon)
-        (probes / "lossy").touch()
+        (probes / "lossy").write_text("gpu0 gpu1 0.92")
         lost_s = measured_at(daemon)
         assert until(lambda: check(daemon)["findings"], 60), daemon.said()
         found_s = measured_at(daemon)
