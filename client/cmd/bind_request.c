@@ -16,7 +16,7 @@ static const char *const formats[] = {"table",   "env",        "slurm",      "ra
 const struct cmd_option cmd_bind_options[] = {
     [CMD_BIND_FORMAT] = {.name = "format",
                          .value = "FORMAT",
-                         .help = "a table, env for a shell to evaluate, or for a launcher",
+                         .help = "for a person, for a shell (env), or for a launcher",
                          .choices = formats},
     [CMD_BIND_TASK] = {.letter = 't',
                        .name = "task",
@@ -43,10 +43,10 @@ const struct cmd_option cmd_bind_options[] = {
     [CMD_BIND_THREADS] = {.name = "threads-per-core",
                           .value = "THREADS",
                           .help = "hardware threads used of each core; default all allowed ones"},
-    [CMD_BIND_SHARE] =
-        {.name = "tasks-per-gpu",
-         .value = "TASKS",
-         .help = "how many tasks may share a gpu where there are fewer gpus than tasks; default 1"},
+    [CMD_BIND_SHARE] = {.name = "tasks-per-gpu",
+                        .value = "TASKS",
+                        .help = "how many tasks may share a gpu; default 1, for where there are "
+                                "fewer gpus than tasks"},
     [CMD_BIND_PATTERN] = {.name = "pattern",
                           .value = "PATTERN",
                           .help = "traffic between tasks",
@@ -58,20 +58,20 @@ const struct cmd_option cmd_bind_options[] = {
              "bytes of each flow of the pattern; as many as --host-bytes, or 64M, where not given"},
     [CMD_BIND_FLOW] = {.name = "flow",
                        .value = "FROM:TO:SIZE",
-                       .help = "bytes from one rank to another in an iteration, for example "
-                               "0:1:64M; may be repeated"},
+                       .help = "bytes between two ranks in an iteration; for example 0:1:64M, may "
+                               "be repeated"},
     [CMD_BIND_FLOWS] =
         {.name = "flows",
          .value = "FILE",
-         .help = "such flows from a file, one a line, - for standard input; # begins a comment"},
-    [CMD_BIND_HOST_BYTES] =
-        {.name = "host-bytes",
-         .value = "SIZE",
-         .help = "bytes that each task moves to, and again from, host memory in an iteration"},
+         .help = "such flows from a file; one a line, - is standard input, # begins a comment"},
+    [CMD_BIND_HOST_BYTES] = {.name = "host-bytes",
+                             .value = "SIZE",
+                             .help =
+                                 "bytes each task moves to host memory and back; in an iteration"},
     [CMD_BIND_RANKS] =
         {.name = "ranks",
          .value = "LIST",
-         .help = "the ranks of these tasks in the job, for example 8-11; default 0 and up"},
+         .help = "the ranks of these tasks in the job; for example 8-11, default 0 and up"},
     [CMD_BIND_WORLD] = {.name = "world",
                         .value = "RANKS",
                         .help =
@@ -80,11 +80,11 @@ const struct cmd_option cmd_bind_options[] = {
         {.name = "cpus",
          .value = "LIST",
          .help =
-             "use only these cpus, for example 1-7,9-15; default those this command may run on"},
+             "use only these cpus; for example 1-7,9-15, default those this command may run on"},
     [CMD_BIND_GPUS] =
         {.name = "gpus",
          .value = "LIST",
-         .help = "use only these gpus, for example 0-3; default those this command may open"},
+         .help = "use only these gpus; for example 0-3, default those this command may open"},
     [CMD_BIND_VISIBLE] = {.name = "visible",
                           .value = "VISIBLE",
                           .help = "each task sees its own gpus only, or all with its own first",
@@ -99,23 +99,22 @@ const struct cmd_option cmd_bind_options[] = {
                             .choices = mechanisms},
     [CMD_BIND_KEY] = {.name = "key",
                       .value = "KEY",
-                      .help = "the first plan under this key stands: until the claim under it "
-                              "(berth claim) is released, else until nobody asks for 10 minutes; "
+                      .help = "the first plan under this key stands; until the claim under it "
+                              "(berth claim) is released, else until nobody asks for 10 minutes, "
                               "default $BERTH_KEY, else the claim of this job of Slurm's"},
     [CMD_EXEC_TASK] =
         {.letter = 't',
          .name = "task",
          .value = "TASK",
          .help = "which of these tasks this is, from 0; default what the launcher's variables say"},
-    [CMD_EXEC_STRICT] = {.name = "strict",
-                         .help = "do not run COMMAND where it cannot have its berth"},
+    [CMD_EXEC_STRICT] = {.name = "strict", .help = "do not run COMMAND without its berth"},
     [CMD_EXEC_TIMEOUT] = {.name = "timeout",
                           .value = "SECONDS",
                           .help = "how long to wait for the daemon; default 2"},
     [CMD_EXEC_VERBOSE] =
         {.letter = 'v',
          .name = "verbose",
-         .help = "say on standard error which berth was taken, and what the plan warns of"},
+         .help = "say which berth was taken; on standard error, with what the plan warns of"},
 };
 
 #define OPTION(name) (&cmd_bind_options[CMD_BIND_##name])

@@ -36,8 +36,8 @@ struct cmd_option {
     char letter;      /* 0 none */
     const char *name; /* name without the dashes */
     const char
-        *value; /* name of its value in the help, NULL for a flag; "[=TIME]" may be omitted */
-    const char *help;
+        *value;       /* name of its value in the help, NULL for a flag; "[=TIME]" may be omitted */
+    const char *help; /* where all of it is too long for a screen, the help has its first clause */
     /* accepted words, ending with NULL; the help lists them last. NULL: any value */
     const char *const *choices;
     bool takes_several; /* true: takes several choices, between commas */
@@ -159,16 +159,15 @@ int cmd_answer(struct cmd *cmd, const char *method,
 /* The option --why of commands whose answer has more behind it. */
 #define CMD_WHY                                                                                    \
     {                                                                                              \
-        .name = "why", .help = "show evidence, alternatives and all notes behind the answer, too"  \
+        .name = "why", .help = "show evidence, alternatives and notes, too"                        \
     }
 
 /* cmd/picture.c: the option -o of commands that draw a node into a file. */
 #define CMD_OUTPUT(subject)                                                                        \
     {                                                                                              \
         .letter = 'o', .name = "output", .value = "FILE",                                          \
-        .help =                                                                                    \
-            "draw a picture of " subject " into a file .svg, .png or .pdf; - is SVG on standard "  \
-            "output"                                                                               \
+        .help = "draw " subject " into a .svg, .png or .pdf; - is SVG on standard "                \
+                "output"                                                                           \
     }
 bool cmd_is_picture(const char *path);
 /* node: reply of GetNode; plan: reply of Bind, NULL none. Returns CMD_DONE or the exit status. */

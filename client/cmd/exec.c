@@ -300,7 +300,9 @@ const struct cmd_command cmd_exec = {
     .most_operands = SIZE_MAX,
     .takes_command = true,
     .run = run,
-    .notes = {"Which task of how many this is comes from -n and -t, else from the variables of "
+    .notes = {"mpiexec -n 8 berth exec ./app; srun -n 8 --cpu-bind=none --gpu-bind=none berth exec "
+              "--pattern ring --bytes 64M ./app",
+              "Which task of how many this is comes from -n and -t, else from the variables of "
               "Slurm, MPICH, Open MPI, PALS or Flux; without any it is the only one. All tasks of "
               "a step get their berths from one plan (under the step's key, or --key); "
               "what the launcher has bound already stays, and the first task says so. In a job of "
@@ -308,7 +310,5 @@ const struct cmd_command cmd_exec = {
               "task has one.",
               "Without an answer within the time COMMAND runs as it is, with one warning for all "
               "tasks here that have the same; with --strict it does not, and the exit status is "
-              "69. Else that is COMMAND's; 126 it cannot be run, 127 it is not there.",
-              "mpiexec -n 8 berth exec ./app; srun -n 8 --cpu-bind=none --gpu-bind=none berth exec "
-              "--pattern ring --bytes 64M ./app"},
+              "69. Else that is COMMAND's; 126 it cannot be run, 127 it is not there."},
 };

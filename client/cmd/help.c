@@ -1,9 +1,14 @@
-/* Help, printed from the tables of the command line. */
+/* Help, printed from the tables of the command line. It is brief where all of it would leave a
+ * screen of 40 rows: the first clause of each option, and the first note. */
 #include "cmd/cmd.h"
 
 #include <stdio.h>
+#include <string.h>
 
-static void put_options(struct ui *ui, const struct cmd_option *options, size_t count)
+#define ROWS_MOST 39 /* and the prompt */
+
+static void put_options(struct ui *ui, const struct cmd_option *options, size_t count,
+                        bool is_brief)
 {
     struct ui_table table;
     ui_table_begin(&table, ui, "ll");
@@ -17,7 +22,9 @@ static void put_options(struct ui *ui, const struct cmd_option *options, size_t 
         char choices[256] = "";
         if (option->choices != NULL)
             cmd_choices(option, choices, sizeof choices);
-        ui_cell(&table, "%s%s%s", option->help, *choices == '\0' ? "" : ": ", choices);
+        ui_cell(&table, "%.*s%s%s",
+                (int)(is_brief ? strcspn(option->help, ";") : strlen(option->help)), option->help,
+                *choices == '\0' ? "" : ": ", choices);
     }
     ui_table_end(&table, 2, false);
 }
@@ -43,11 +50,11 @@ void cmd_help(struct ui *ui, const struct cmd *cmd)
     ui_table_end(&table, 2, false);
     ui_put(ui, "\n");
     put_heading(ui, "Options");
-    put_options(ui, cmd_globals, CMD_GLOBALS);
+    put_options(ui, cmd_globals, CMD_GLOBALS, false);
     ui_put(ui, "Exit status: 0 done, 64 wrong usage, 65 bad data, 69 no daemon, 75 try again.\n");
 }
 
-void cmd_help_command(struct ui *ui, const struct cmd_command *command)
+static void put_command(struct ui *ui, const struct cmd_command *command, bool is_brief)
 {
     ui_line(ui, 2, "berth %s: %s", command->name, command->about);
     ui_put(ui, "\n");
@@ -57,13 +64,34 @@ void cmd_help_command(struct ui *ui, const struct cmd_command *command)
     ui_put(ui, "\n");
     if (command->option_count > 0) {
         put_heading(ui, "Options");
-        put_options(ui, command->options, command->option_count);
+        put_options(ui, command->options, command->option_count, is_brief);
         ui_put(ui, "\n");
     }
-    put_heading(ui, "Options of every command");
-    put_options(ui, cmd_globals, CMD_GLOBALS);
-    for (size_t i = 0; i < CMD_NOTES && command->notes[i] != NULL; i++) {
+    if (is_brief) {
+        ui_put(ui, "Options of every command: berth --help. More of all of these: man berth.\n");
+    } else {
+        put_heading(ui, "Options of every command");
+        put_options(ui, cmd_globals, CMD_GLOBALS, false);
+    }
+    for (size_t i = 0; i < (is_brief ? 1 : CMD_NOTES) && command->notes[i] != NULL; i++) {
         ui_put(ui, "%s", i == 0 ? "\n" : "");
         ui_paragraph(ui, 0, command->notes[i]);
     }
+}
+
+static size_t count_rows(const struct ui *ui)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < ui->length; i++)
+        rows += ui->text[i] == '\n';
+    return rows;
+}
+
+void cmd_help_command(struct ui *ui, const struct cmd_command *command)
+{
+    put_command(ui, command, false);
+    if (count_rows(ui) <= ROWS_MOST)
+        return;
+    ui->length = 0;
+    put_command(ui, command, true);
 }

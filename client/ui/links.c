@@ -78,9 +78,9 @@ void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, ch
     if (!isnan(link->measured) || !isnan(link->nominal))
         ui_rate(rate, isnan(link->measured) ? link->nominal : link->measured);
     snprintf(text, size, "%.12s%s%s%s%s%s", link->kind, width, *rate == '\0' ? "" : " ", rate,
-             ui_link_is_slow(node, link) ? " measured, SLOW"
-             : !isnan(link->measured)    ? " measured"
-                                         : "",
+             ui_link_is_slow(node, link)                      ? ", SLOW"
+             : !isnan(link->measured) || isnan(link->nominal) ? ""
+                                                              : " nominal",
              is_up(link)                        ? ""
              : strcmp(link->state, "down") == 0 ? " DOWN"
                                                 : " DEGRADED");

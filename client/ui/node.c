@@ -232,10 +232,28 @@ static double slowest_pair(const json_t *matrix, const char *gpu)
     return least;
 }
 
+static void add_slowest(json_t *node, const json_t *matrix)
+{
+    const json_t *cell, *slowest = NULL;
+    size_t i;
+    json_array_foreach(json_object_get(matrix, "cells"), i, cell)
+    {
+        double value = ui_member_number(cell, "value");
+        if (!isnan(value) && (slowest == NULL || value < ui_member_number(slowest, "value")))
+            slowest = cell;
+    }
+    if (slowest != NULL)
+        json_object_set_new(node, "slowest_pair",
+                            json_pack("{s:f,s:s}", "bytes_per_s",
+                                      ui_member_number(slowest, "value"), "source",
+                                      ui_member(slowest, "source")));
+}
+
 void ui_node_add_pairs(json_t *node, const json_t *matrix)
 {
     json_t *link;
     size_t i;
+    add_slowest(node, matrix);
     json_array_foreach(json_object_get(node, "links"), i, link)
     {
         const char *from = ui_member(link, "from"), *to = ui_member(link, "to"),

@@ -55,7 +55,8 @@ struct ui_link {
 };
 
 /* Sets pair_bytes_per_s in the links of GetNode's reply between a gpu and a switch, over which no
- * measurement goes alone. matrix: reply of GetMatrix, gpus to gpus; NULL none. */
+ * measurement goes alone; and slowest_pair in the reply, with the rate of the slowest pair of gpus
+ * and its source. matrix: reply of GetMatrix, gpus to gpus; NULL none. */
 void ui_node_add_pairs(json_t *node, const json_t *matrix);
 
 struct ui_node {

@@ -33,6 +33,17 @@ static void add(char *text, const char *format, ...)
     va_end(args);
 }
 
+/* "63.9 of 64 GiB free"; of two units both are named. */
+static void add_free(char *text, int64_t free_bytes, int64_t bytes)
+{
+    char some[UI_NUMBER], all[UI_NUMBER];
+    ui_bytes(some, free_bytes);
+    ui_bytes(all, bytes);
+    if (strcmp(some + strcspn(some, " "), all + strcspn(all, " ")) == 0)
+        some[strcspn(some, " ")] = '\0';
+    add(text, "%s of %s free", some, all);
+}
+
 static bool same_text(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
@@ -227,22 +238,25 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
     text[0] = '\0';
     if (count > 1)
         add(text, "%zu %s", count, drawing->ui->utf8 ? "\u00d7" : "x");
-    if (place->model != NULL && *place->model != '\0') {
+    const char *model = place->kind == UI_GPU && ui_common_model(node) != NULL
+                            ? NULL /* the header has it */
+                            : ui_place_model(place);
+    if (model != NULL && *model != '\0') {
         if (count > 1)
-            snprintf(text + strlen(text), TEXT_BYTES - strlen(text), " %s", ui_place_model(place));
+            snprintf(text + strlen(text), TEXT_BYTES - strlen(text), " %s", model);
         else
-            add(text, "%s", ui_place_model(place));
+            add(text, "%s", model);
     }
     if (place->capacity_bytes >= 0 && !(place->kind == UI_NUMA && place->capacity_bytes == 0)) {
-        if (count > 1 && place->model == NULL)
+        const json_t *free_bytes =
+            count == 1 ? json_object_get(drawing->free_bytes, place->name) : NULL;
+        if (count > 1 && model == NULL)
             snprintf(text + strlen(text), TEXT_BYTES - strlen(text), " %s",
                      ui_bytes(number, place->capacity_bytes));
+        else if (json_is_integer(free_bytes))
+            add_free(text, json_integer_value(free_bytes), place->capacity_bytes);
         else
             add(text, "%s%s", ui_bytes(number, place->capacity_bytes), count > 1 ? " each" : "");
-        if (count == 1 && json_is_integer(json_object_get(drawing->free_bytes, place->name)))
-            add(text, "%s free",
-                ui_bytes(number,
-                         json_integer_value(json_object_get(drawing->free_bytes, place->name))));
     }
     switch (place->kind) {
     case UI_PACKAGE:
@@ -315,12 +329,13 @@ static bool is_drawn(const struct ui_node *node, int parent, int child)
              node->place[parent].kind == UI_NUMA);
 }
 
-/* Places with a line below that of the parent, at most FOLD_MOST. */
+/* Places with a line below that of the parent, at most FOLD_MOST. The header has the only package.
+ */
 static size_t children_of(const struct ui_node *node, int parent, int *child, size_t count)
 {
     for (int at = node->place[parent].first_child; at >= 0 && count < FOLD_MOST;
          at = node->place[at].next) {
-        if (is_named_below(node, at))
+        if (is_named_below(node, at) || at == ui_only_package(node))
             count = children_of(node, at, child, count);
         else if (is_drawn(node, parent, at))
             child[count++] = at;
@@ -360,73 +375,6 @@ static void draw_children(struct drawing *drawing, int parent, const char *prefi
     }
 }
 
-static void put_count(struct ui *ui, const struct ui_node *node, enum ui_kind kind,
-                      const char *word, const char **separator)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < node->place_count; i++)
-        count += node->place[i].kind == kind;
-    if (count > 0) {
-        ui_put(ui, "%s%zu %s%s", *separator, count, word, count == 1 ? "" : "s");
-        *separator = ", ";
-    }
-}
-
-static void put_header(struct ui *ui, const struct ui_node *node, const json_t *reply)
-{
-    const char *name = json_string_value(json_object_get(reply, "name"));
-    const char *origin =
-        json_string_value(json_object_get(json_object_get(reply, "basis"), "origin"));
-    ui_style(ui, UI_BOLD);
-    ui_text(ui, name == NULL ? "?" : name);
-    ui_style(ui, UI_PLAIN);
-    int used = name == NULL ? 1 : ui_columns(name);
-    if (origin != NULL && strcmp(origin, "live") != 0) {
-        const char *word = strcmp(origin, "standin") == 0 ? "stand-in driver" : origin;
-        ui_style(ui, UI_WARN);
-        ui_put(ui, " (");
-        ui_text(ui, word);
-        ui_put(ui, ")");
-        ui_style(ui, UI_PLAIN);
-        used += ui_columns(word) + 3;
-    }
-    struct ui counts = {.utf8 = ui->utf8};
-    const char *separator = "";
-    put_count(&counts, node, UI_PACKAGE, "package", &separator);
-    put_count(&counts, node, UI_CORE, "core", &separator);
-    put_count(&counts, node, UI_PU, "cpu", &separator);
-    put_count(&counts, node, UI_NUMA, "NUMA node", &separator);
-    put_count(&counts, node, UI_GPU, "gpu", &separator);
-    put_count(&counts, node, UI_NIC, "nic", &separator);
-    if (counts.text != NULL) {
-        ui_put(ui, used + 2 + ui_columns(counts.text) > ui->width ? "\n  " : "  ");
-        ui_put(ui, "%s", counts.text);
-    }
-    ui_put(ui, "\n");
-    ui->failed = ui->failed || counts.failed;
-    ui_done(&counts);
-
-    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
-    const char *key;
-    const json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)json_object_get(reply, "software"), key, value)
-    {
-        if (!json_is_string(value))
-            continue;
-        ui_put(&line, "%s", line.length == 0 ? "" : ", ");
-        ui_text(&line, key);
-        ui_put(&line, " ");
-        ui_text(&line, json_string_value(value));
-    }
-    if (line.length > 0 && !line.failed) {
-        ui_style(ui, UI_DIM);
-        ui_paragraph(ui, 0, line.text);
-        ui_style(ui, UI_PLAIN);
-    }
-    ui->failed = ui->failed || line.failed;
-    ui_done(&line);
-}
-
 static void put_disagreements(struct ui *ui, const json_t *disagreements)
 {
     size_t i;
@@ -451,7 +399,7 @@ void ui_topo(struct ui *ui, const json_t *reply, unsigned parts, const json_t *f
         ui->failed = true;
         return;
     }
-    put_header(ui, node, reply);
+    ui_topo_header(ui, node, reply);
     struct drawing drawing = {.ui = ui, .node = node, .free_bytes = free_bytes};
     if ((parts & UI_TOPO_TREE) != 0) {
         ui_put(ui, "\n");

@@ -1,46 +1,16 @@
 """Tables of the command on a terminal of 80 columns. Prints TAP."""
-import fcntl
 import json
-import os
 import pathlib
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, NODES, Daemon  # noqa: E402
 from health import recorded_but  # noqa: E402
+from screen import PLAIN, WIDTH, shown  # noqa: E402
 from service import Service  # noqa: E402
-from tap import LeftOut, run_tests  # noqa: E402
-
-WIDTH = 80
-PLAIN = {**os.environ, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "xterm", "TZ": "IST-05:30", "NO_COLOR": "1", "BERTH_SOCKET": "/nonexistent"}
-
-
-def shown(*words):
-    """The exit status, and the lines that the terminal shows."""
-    try:
-        master, slave = pty.openpty()
-    except OSError as error:
-        raise LeftOut(f"no terminal can be opened here: {error}") from error
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
-    with subprocess.Popen([BIN / "berth", *words], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env=PLAIN) as berth:
-        os.close(slave)
-        text = b""
-        while True:
-            try:
-                piece = os.read(master, 65536)
-            except OSError:  # nobody has it open any longer
-                break
-            if not piece:
-                break
-            text += piece
-    os.close(master)
-    return berth.returncode, text.decode().replace("\r\n", "\n").splitlines()
-
+from tap import run_tests  # noqa: E402
 
 def fits(*words, status=0):
     ended, lines = shown(*words)

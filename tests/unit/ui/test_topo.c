@@ -68,23 +68,23 @@ static void what_a_driver_says_of_gpus(void **state)
            "{'name':'gpu2','kind':'gpu','parent':'numa0','model':'H200','details':{'state':'lost'}}"
            "],'links':[],'software':{},'disagreements':[]," BASIS "}",
            false,
-           "vm  1 NUMA node, 3 gpus\n"
+           "3 gpus, all at numa0\n"
+           "vm: 3 H200, 1 NUMA node\n"
            "\n"
            "numa0    8 GiB, no cpus\n"
-           "|- gpu0  H200, 18 NVLinks\n"
-           "|- gpu1  H200, 16 of 18 NVLinks, in use by 2 processes\n"
-           "`- gpu2  H200, lost\n");
+           "|- gpu0  18 NVLinks\n"
+           "|- gpu1  16 of 18 NVLinks, in use by 2 processes\n"
+           "`- gpu2  lost\n");
 }
 
 static void a_small_machine(void **state)
 {
     (void)state;
     expect(small, true,
-           "vm  1 package, 2 cores, 2 cpus, 1 NUMA node\n"
-           "kernel 6.1\n"
+           "no gpu; 2 cores and 8 GiB in 1 NUMA node\n"
+           "vm: 2 cores, 2 cpus, 1 NUMA node, package0 Some CPU; kernel 6.1\n"
            "\n"
-           "package0  Some CPU, 2 cores\n"
-           "\u2514\u2500 numa0  8 GiB, 2 cores, cpus 0-1, L3 llc0 32 MiB\n");
+           "numa0  8 GiB, 2 cores, cpus 0-1, L3 llc0 32 MiB\n");
 }
 
 static void gpus_folds_links_and_disagreements(void **state)
@@ -128,12 +128,13 @@ static void gpus_folds_links_and_disagreements(void **state)
         "],'software':{},'disagreements':['one says 4, the other "
         "5'],'basis':{'origin':'recorded'}}",
         false,
-        "big (recorded)  4 cores, 3 NUMA nodes, 3 gpus, 1 nic\n"
+        "3 gpus, all at numa0; 1 link down or degraded\n"
+        "big (recorded): 3 M of 1 GiB, 1 nic, 4 cores, 3 NUMA nodes\n"
         "\n"
         "numa0      no memory, 4 cores, cpus 0-3\n"
         "|- llc0-1  2 x 1 MiB, 2 cores each, cpus 0-1 | 2-3\n"
-        "|- gpu0-1  2 x M, 1 GiB each, 01:00.0 ... .1, pcie x16 31.5 GB/s\n"
-        "|- gpu2    M, 1 GiB, L3 llc1, 02:00.0\n"
+        "|- gpu0-1  2 x 1 GiB, 01:00.0 ... .1, pcie x16 31.5 GB/s nominal\n"
+        "|- gpu2    1 GiB, L3 llc1, 02:00.0\n"
         "`- nic0    eth?0, L3 llc1, 03:00.0\n"
         "numa1-2    2 x 1 GiB, no cpus\n"
         "\n"
@@ -225,10 +226,10 @@ static void a_slow_link_is_named(void **state)
     json_t *node = parse(reply);
     struct ui ui = {.width = 100};
     ui_topo(&ui, node, UI_TOPO_TREE | UI_TOPO_LINKS, NULL);
-    assert_non_null(strstr(ui.text, "gpu0  M, pcie x2 55 GB/s measured\n"));
-    assert_non_null(strstr(ui.text, "gpu1  M, pcie x2 27 GB/s measured, SLOW\n"));
-    assert_non_null(strstr(ui.text, "gpu2  M, pcie x2 50 GB/s measured\n"));
-    assert_non_null(strstr(ui.text, "gpu3  old, pcie x2 13 GB/s measured\n"));
+    assert_non_null(strstr(ui.text, "gpu0  M, pcie x2 55 GB/s\n"));
+    assert_non_null(strstr(ui.text, "gpu1  M, pcie x2 27 GB/s, SLOW\n"));
+    assert_non_null(strstr(ui.text, "gpu2  M, pcie x2 50 GB/s\n"));
+    assert_non_null(strstr(ui.text, "gpu3  old, pcie x2 13 GB/s\n"));
     assert_non_null(strstr(ui.text, "3 pairs, SLOW: gpu0-gpu2\n"));
     ui_done(&ui);
     json_decref(node);
@@ -255,10 +256,11 @@ static void what_is_known_and_no_more(void **state)
            "per_s':null,'measured_bytes_per_s':null,'state':'up'}],"
            "'software':{},'disagreements':[]," BASIS "}",
            false,
-           "n  4 NUMA nodes, 2 gpus\n"
+           "2 gpus, all at numa0\n"
+           "n: 2 M, 4 NUMA nodes\n"
            "\n"
            "numa0      64 cpus\n"
-           "`- gpu0-1  2 x M, 01:00.0\n"
+           "`- gpu0-1  2 x, 01:00.0\n"
            "numa1-2    2 x 4 GiB, MCDRAM, no cpus\n"
            "numa3      4 GiB, no cpus\n");
 }
@@ -274,11 +276,13 @@ static void a_long_line_keeps_the_bars_of_the_tree(void **state)
              "{'name':'machine0','kind':'machine','details':{}},"
              "{'name':'package0','kind':'package','parent':'machine0','model':'%s','details':{}},"
              "{'name':'gpu0','kind':'gpu','parent':'package0','model':'%s','details':{}},"
-             "{'name':'gpu1','kind':'gpu','parent':'package0','model':'%s','details':{}}"
+             "{'name':'gpu1','kind':'gpu','parent':'package0','model':'other %s','details':{}},"
+             "{'name':'package1','kind':'package','parent':'machine0','model':'P','details':{}}"
              "],'links':[],'software':{},'disagreements':[]," BASIS "}",
              model, model, model);
     expect(reply, false,
-           "n  1 package, 2 gpus\n"
+           "2 gpus\n"
+           "n: 2 gpus, 2 packages\n"
            "\n"
            "package0  a model with so many words in its name that no line of a terminal holds all "
            "of them at\n"
@@ -286,9 +290,10 @@ static void a_long_line_keeps_the_bars_of_the_tree(void **state)
            "|- gpu0   a model with so many words in its name that no line of a terminal holds all "
            "of them at\n"
            "|         once\n"
-           "`- gpu1   a model with so many words in its name that no line of a terminal holds all "
-           "of them at\n"
-           "          once\n");
+           "`- gpu1   other a model with so many words in its name that no line of a terminal "
+           "holds all of them\n"
+           "          at once\n"
+           "package1  P\n");
 }
 
 /* A reply that is not as promised is drawn as far as it makes sense. */
@@ -326,7 +331,7 @@ static void colour_is_only_on_request(void **state)
     json_t *json = parse(small);
     ui_topo(&ui, json, UI_TOPO_TREE | UI_TOPO_LINKS, NULL);
     json_decref(json);
-    assert_memory_equal(ui.text, "\033[1mvm\033[0m", 10);
+    assert_memory_equal(ui.text, "\033[1mno gpu; ", 12);
     ui_done(&ui);
 }
 
