@@ -24,8 +24,6 @@ static bool set_defaults(struct cmd *cmd, json_t *parameters)
 
 static int set_parameters(struct cmd *cmd, json_t *parameters)
 {
-    if (cmd->operand_count == 0)
-        return cmd_usage(cmd, "curves of which metric? for example berth curves cpu_copy");
     bool fine = json_object_set_new(parameters, "metric", json_string(cmd->operand[0])) == 0;
     if (fine && cmd->operand_count > 1)
         fine = json_object_set_new(parameters, "from", cmd_list(cmd->operand[1])) == 0;
@@ -40,15 +38,57 @@ static int set_parameters(struct cmd *cmd, json_t *parameters)
     return fine ? CMD_DONE : cmd_fail_memory();
 }
 
+/* Curves of a metric's default axes; a new reference, NULL where there are none. */
+static json_t *find_curves(struct cmd *cmd, const json_t *metric)
+{
+    json_t *where = json_deep_copy(json_object_get(metric, "defaults")), *reply = NULL,
+           *curves = NULL;
+    json_object_del(where, "bytes");
+    reply = cmd_try(cmd->berth, "io.berth.Fabric.GetCurves",
+                    json_pack("{s:s,s:o*}", "metric", ui_member(metric, "name"), "where", where));
+    if (json_array_size(json_object_get(reply, "curves")) > 0)
+        curves = json_incref(json_object_get(reply, "curves"));
+    json_decref(reply);
+    return curves;
+}
+
+static int run_list(struct cmd *cmd)
+{
+    json_t *reply, *list = json_array();
+    const json_t *metric;
+    size_t i;
+    if (cmd_wants_json(cmd))
+        return cmd_usage(cmd, "a list is of many replies and has no --json; of which metric?");
+    int status = cmd_ask_filled(cmd, "io.berth.Fabric.ListMetrics", NULL, &reply);
+    if (status == CMD_DONE) {
+        json_array_foreach(json_object_get(reply, "metrics"), i, metric)
+        {
+            json_t *curves = json_integer_value(json_object_get(metric, "cells")) > 0
+                                 ? find_curves(cmd, metric)
+                                 : NULL;
+            if (curves != NULL)
+                json_array_append_new(
+                    list, json_pack("{s:s,s:s,s:o}", "metric", ui_member(metric, "name"), "about",
+                                    ui_member(metric, "about"), "curves", curves));
+        }
+        status = cmd_show(cmd, list, ui_curves_list);
+        json_decref(reply);
+    }
+    json_decref(list);
+    return status;
+}
+
 static int run(struct cmd *cmd)
 {
+    if (cmd->operand_count == 0)
+        return run_list(cmd);
     return cmd_answer(cmd, "io.berth.Fabric.GetCurves", set_parameters, ui_curves);
 }
 
 const struct cmd_command cmd_curves = {
     .name = "curves",
-    .operands = "METRIC [FROM [TO]]",
-    .about = "how long transfers take over their size",
+    .operands = "[METRIC [FROM [TO]]]",
+    .about = "list the curves, or tell how long transfers take over their size",
     .options = options,
     .option_count = OPTIONS,
     .most_operands = 3,

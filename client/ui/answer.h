@@ -52,6 +52,9 @@ void ui_claim_holding(struct ui *ui, const json_t *claim);
  * run shows its flows, the rate of each, the rate predicted from the shared limits, and those
  * limits. "(not)" marks a prediction more than 5 % off. */
 void ui_curves(struct ui *ui, const json_t *reply);
+/* Prints a row each metric with curves. list: an array of objects with metric, about (of
+ * ListMetrics) and curves (of GetCurves). */
+void ui_curves_list(struct ui *ui, const json_t *list);
 void ui_contention(struct ui *ui, const json_t *reply);
 
 /* ui/tuning.c: reply of GetTuning. */

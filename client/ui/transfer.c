@@ -88,7 +88,8 @@ static void put_answer(struct ui *ui, const char *metric, const json_t *curves)
     if (count > 0) {
         char number[UI_NUMBER];
         ui_ends_put(&line, end, count, "bytes_per_s", 1);
-        ui_put(&line, "; 80 %% from %s on", ui_bytes(number, (int64_t)b80));
+        if (b80 > 0)
+            ui_put(&line, "; 80 %% from %s on", ui_bytes(number, (int64_t)b80));
     } else {
         ui_put(&line, "%zu curves without a highest rate", json_array_size(curves));
     }
@@ -157,7 +158,7 @@ void ui_curves(struct ui *ui, const json_t *reply)
     struct ui_table table;
     size_t i;
     if (json_array_size(curves) == 0) {
-        ui_line(ui, 0, "no curves: %s is no transfer, or was not measured at two sizes there",
+        ui_line(ui, 2, "no curves: %s is no transfer, or was not measured at two sizes there",
                 ui_member(reply, "metric"));
         return;
     }
@@ -182,4 +183,53 @@ void ui_curves(struct ui *ui, const json_t *reply)
     json_array_foreach(curves, i, curve) { put_row(ui, &table, curve, has_axes, has_sizes); }
     ui_table_end(&table, 0, true);
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
+}
+
+/* "391 to 398 GB/s": the highest rates of the curves; "" where none has one. */
+static void put_highest(struct ui_table *table, const json_t *curves)
+{
+    const json_t *curve;
+    double least = NAN, most = NAN;
+    struct ui line = {.utf8 = table->ui->utf8};
+    size_t i;
+    json_array_foreach(curves, i, curve)
+    {
+        least = fmin(least, ui_member_number(curve, "wmax_bytes_per_s"));
+        most = fmax(most, ui_member_number(curve, "wmax_bytes_per_s"));
+    }
+    if (!isnan(least))
+        ui_ends_range(&line, least, most, "bytes_per_s");
+    ui_cell(table, "%s", line.text == NULL ? "" : line.text);
+    ui_done(&line);
+}
+
+void ui_curves_list(struct ui *ui, const json_t *list)
+{
+    const json_t *metric, *best = json_array_get(list, 0);
+    struct ui_table table;
+    size_t count = json_array_size(list), i;
+    if (count == 0) {
+        ui_line(ui, 2, "no curves: no transfer was measured at two sizes");
+        return;
+    }
+    ui_style(ui, UI_BOLD);
+    ui_line(ui, 2, "%zu metric%s curves; of one: berth curves %s %s", count,
+            count == 1 ? " has" : "s have", ui_member(best, "metric"),
+            ui_member(json_array_get(json_object_get(best, "curves"), 0), "from"));
+    ui_style(ui, UI_PLAIN);
+    ui_table_begin(&table, ui, "lrrl");
+    ui_cell(&table, "metric");
+    ui_cell(&table, "curves");
+    ui_cell(&table, "highest rates");
+    ui_cell(&table, "about");
+    json_array_foreach(list, i, metric)
+    {
+        const json_t *curves = json_object_get(metric, "curves");
+        const char *about = ui_member(metric, "about");
+        ui_cell(&table, "%s", ui_member(metric, "metric"));
+        ui_cell(&table, "%zu", json_array_size(curves));
+        put_highest(&table, curves);
+        ui_cell(&table, "%.*s", (int)strcspn(about, ":;,"), about);
+    }
+    ui_table_end(&table, 0, true);
 }

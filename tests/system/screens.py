@@ -15,6 +15,7 @@ RATE = r"[0-9.]+ [KMGT]?B/s"
 SCREENS = [
     (["topo"], rf"([0-9]+ gpus( in 4 modules)?, (each at its own (L3|NUMA node)|all at numa0); slowest pair {RATE}|no gpu; [0-9]+ cores? and [0-9.]+ .iB in )"),
     (["matrix"], r"[0-9]+ of [0-9]+ metrics have values; "),
+    (["curves"], r"7 metrics have curves; of one: berth curves cpu_copy core0$|no curves: no transfer was measured at two sizes$"),
 ]
 
 
