@@ -11,9 +11,12 @@
 #define INTERRUPTED 130 /* exit status of ctrl-C in shells */
 #define LINE_S      10  /* from one line of progress to the next, where there is no terminal */
 
-enum { LOAD, OPTIONS };
+enum { WHY, LOAD, OPTIONS };
 
 static const struct cmd_option options[] = {
+    [WHY] = {.name = "why",
+             .help = "show the evidence behind each finding, too: interval, expectation, looks, "
+                     "false alarms, and which conditions changed"},
     [LOAD] = {.name = "load",
               .value = "TIME",
               .help = "put all gpus and all memory under load at once for so long, as 180 or 3m, "
@@ -34,13 +37,51 @@ static int set_parameters(struct cmd *cmd, json_t *parameters)
     return cmd->operand_count > 0 ? cmd_set_operands(cmd, parameters, "places") : CMD_DONE;
 }
 
+/* Adds a reply about the finding's cell to the finding, under that name. */
+static int add(struct cmd *cmd, json_t *finding, const char *name, const char *method)
+{
+    const json_t *cell = json_object_get(finding, "cell");
+    json_t *parameters = json_deep_copy(cell), *reply;
+    static const char *const others[] = {"low", "high", "measured_at_s"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        json_object_del(parameters, others[i]);
+    int status = cmd_ask(cmd, method, parameters, &reply);
+    if (status == CMD_DONE && json_object_set_new(finding, name, reply) != 0)
+        status = cmd_fail_memory();
+    return status;
+}
+
+/* Asks for baseline and past of each finding's cell. */
+static int add_evidence(struct cmd *cmd, json_t *findings)
+{
+    json_t *finding;
+    size_t i;
+    json_array_foreach(findings, i, finding)
+    {
+        if (!json_is_object(json_object_get(finding, "cell")))
+            continue;
+        int status = add(cmd, finding, "baseline", "io.berth.Health.GetBaseline");
+        if (status == CMD_DONE)
+            status = add(cmd, finding, "history", "io.berth.Fabric.History");
+        if (status != CMD_DONE)
+            return status;
+    }
+    return CMD_DONE;
+}
+
 static int check(struct cmd *cmd)
 {
     json_t *reply;
     int status = cmd_ask_filled(cmd, "io.berth.Health.Check", set_parameters, &reply);
     if (status != CMD_DONE)
         return status;
-    status = cmd_show(cmd, reply, ui_health);
+    if (cmd_has(cmd, &options[WHY]) && !cmd_wants_json(cmd)) {
+        status = add_evidence(cmd, json_object_get(reply, "findings"));
+        if (status == CMD_DONE)
+            status = add_evidence(cmd, json_object_get(reply, "unconfirmed"));
+    }
+    if (status == CMD_DONE)
+        status = cmd_show(cmd, reply, ui_health);
     if (status == CMD_DONE)
         status = exit_of(ui_member(reply, "verdict"));
     json_decref(reply);
@@ -107,6 +148,8 @@ static int put_under_load(struct cmd *cmd)
         return cmd_usage(cmd, "--load takes a time such as 180 or 3m, not %.40s", text);
     if (cmd->operand_count > 0)
         return cmd_usage(cmd, "--load takes the whole node, no places");
+    if (cmd_has(cmd, &options[WHY]))
+        return cmd_usage(cmd, "--why and --load exclude each other: a load shows all it has");
     json_t *request = json_pack("{s:I}", "duration_s", (json_int_t)duration_s);
     int status = request == NULL ? cmd_fail_memory() : cmd_connect(cmd);
     if (status == CMD_DONE) {

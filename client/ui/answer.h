@@ -10,6 +10,8 @@
 void ui_bind(struct ui *ui, const json_t *reply);
 void ui_alloc(struct ui *ui, const json_t *reply);
 void ui_route(struct ui *ui, const json_t *reply);
+/* With why each finding about a cell has the members baseline and history: replies of GetBaseline
+ * and of History. */
 void ui_health(struct ui *ui, const json_t *reply);
 /* Prints the reason and the findings of a reply of Check or of Load. */
 void ui_verdict(struct ui *ui, const json_t *reply);
@@ -64,6 +66,15 @@ void ui_tuning(struct ui *ui, const json_t *reply);
  * History; baseline: reply of GetBaseline. Shows the latest points, at most `most`, in a line each.
  */
 void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, size_t most);
+
+/* "19.9 to 20.1 GB/s" of the members low and high: the unit once where both ends have the same; ""
+ * without them. */
+void ui_interval(const struct ui *ui, const json_t *point, const char *unit, char *text,
+                 size_t size);
+/* Prints a reply of GetBaseline: its median, its limit, its rate of false alarms. */
+void ui_expected(struct ui *ui, int indent, const json_t *baseline);
+/* Prints the conditions that changed between the last point before since_s and the next one. */
+void ui_changed_since(struct ui *ui, int indent, const json_t *history, int64_t since_s);
 
 /* Prints the reply of ListFindings as events, the latest first; values that came or went at the
  * same time are one event. */

@@ -1,4 +1,5 @@
 /* Text of a reply of Check: verdict and findings. */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,9 +42,9 @@ static void put_slow(struct ui *ui, const json_t *finding)
 {
     const json_t *slow = json_object_get(finding, "slow");
     size_t all = (size_t)json_integer_value(json_object_get(finding, "explains")),
-           count = json_array_size(slow);
+           count = json_array_size(slow), most = ui->why ? SIZE_MAX : SLOW_SHOWN;
     char number[UI_NUMBER], other[UI_NUMBER];
-    for (size_t i = 0; i < count && i < SLOW_SHOWN; i++) {
+    for (size_t i = 0; i < count && i < most; i++) {
         const json_t *one = json_array_get(slow, i);
         const char *unit = ui_member(one, "unit");
         ui_pad(ui, 12);
@@ -51,10 +52,92 @@ static void put_slow(struct ui *ui, const json_t *finding)
                 ui_value(ui, number, json_number_value(json_object_get(one, "value")), unit),
                 ui_value(ui, other, json_number_value(json_object_get(one, "expected")), unit));
     }
-    if (all > SLOW_SHOWN && count > 0) {
+    most = most < count ? most : count;
+    if (all > most && count > 0) {
         ui_pad(ui, 12);
-        ui_put(ui, "and %zu more\n", all - (count < SLOW_SHOWN ? count : SLOW_SHOWN));
+        ui_put(ui, "and %zu more\n", all - most);
     }
+}
+
+/* Prints the call of berth history for the cell. */
+static void put_history_call(struct ui *line, const json_t *cell)
+{
+    const char *key;
+    json_t *value;
+    ui_put(line, "berth history %s %s %s", ui_member(cell, "metric"), ui_member(cell, "from"),
+           ui_member(cell, "to"));
+    json_object_foreach(json_object_get(cell, "where"), key, value)
+    {
+        ui_put(line, " --where %s=%s", key, json_string_value(value));
+    }
+}
+
+/* Prints an action; a call of berth history names the cell, so that it can be copied. */
+static void put_action(struct ui *ui, const char *label, const char *action, const json_t *cell)
+{
+    static const char call[] = "berth history METRIC FROM TO";
+    const char *at = json_is_object(cell) ? strstr(action, call) : NULL;
+    struct ui line = {.utf8 = ui->utf8};
+    ui_put(&line, "%s%.*s", label, at != NULL ? (int)(at - action) : 0, action);
+    if (at != NULL)
+        put_history_call(&line, cell);
+    ui_put(&line, "%s", at != NULL ? at + sizeof call - 1 : action);
+    ui_pad(ui, 12);
+    ui_paragraph(ui, 14, line.text == NULL ? "" : line.text);
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
+}
+
+static void put_looks(struct ui *ui, const json_t *baseline)
+{
+    long long worse = (long long)json_integer_value(json_object_get(baseline, "worse_runs")),
+              low = (long long)json_integer_value(json_object_get(baseline, "low_runs"));
+    if (worse == 0)
+        return;
+    ui_pad(ui, 12);
+    ui_put(ui, "looks: %lld in a row beyond that limit", worse);
+    if (low > 0)
+        ui_put(ui, ", %lld under 80 %%; three of those drain", low);
+    ui_put(ui, "\n");
+}
+
+/* Prints the measurement behind a finding: value, expectation, looks, conditions. */
+static void put_evidence(struct ui *ui, const json_t *finding)
+{
+    const json_t *cell = json_object_get(finding, "cell"),
+                 *reply = json_object_get(finding, "baseline"),
+                 *baseline = json_object_get(reply, "baseline");
+    const char *unit = ui_member(finding, "unit"), *code = ui_member(finding, "code");
+    int64_t at_s = json_integer_value(json_object_get(cell, "measured_at_s")),
+            since_s = json_integer_value(json_object_get(finding, "since_s"));
+    char number[UI_NUMBER], when[UI_NUMBER], interval[2 * UI_NUMBER + 8];
+    if (!json_is_object(cell))
+        return;
+    ui_interval(ui, cell, unit, interval, sizeof interval);
+    ui_pad(ui, 12);
+    ui_line(ui, 14, "measured %s%s%s%s%s%s",
+            ui_value(ui, number, ui_member_number(finding, "value"), unit),
+            *interval != '\0' ? " (" : "", interval, *interval != '\0' ? ")" : "",
+            at_s > 0 ? ", " : "", at_s > 0 ? ui_when(when, at_s) : "");
+    bool is_peers = strcmp(code, "slower-than-peers") == 0;
+    if (is_peers || strcmp(code, "below-nominal") == 0) {
+        ui_pad(ui, 12);
+        ui_line(ui, 14, "expected %s: %s%s%s",
+                ui_value(ui, number, ui_member_number(finding, "expected"), unit),
+                is_peers ? "the median of its peers, by berth matrix "
+                         : "the rate that firmware or the link states",
+                is_peers ? ui_member(cell, "metric") : "", is_peers ? " --intervals" : "");
+        ui_pad(ui, 12);
+        ui_put(ui, "by its own past:\n  ");
+    }
+    ui_pad(ui, 12);
+    ui_expected(ui, 14, reply);
+    put_looks(ui, baseline);
+    if (json_array_size(json_object_get(json_object_get(finding, "history"), "points")) == 0)
+        return;
+    if (since_s > 0)
+        ui_changed_since(ui, 12, json_object_get(finding, "history"), since_s);
+    put_action(ui, "over time: ", "berth history METRIC FROM TO", cell);
 }
 
 /* Prints a finding, and its action unless the one before has the same. */
@@ -87,10 +170,10 @@ static void put_finding(struct ui *ui, const json_t *finding, const json_t *befo
     ui_paragraph(ui, 12, line.text == NULL ? "" : line.text);
     put_slow(ui, finding);
     const char *code = ui_member(finding, "code"), *action = ui_action_of(code);
-    if (action != NULL && strcmp(code, ui_member(before, "code")) != 0) {
-        ui_pad(ui, 12);
-        ui_line(ui, 14, "do: %s", action);
-    }
+    if (action != NULL && strcmp(code, ui_member(before, "code")) != 0)
+        put_action(ui, "do: ", action, json_object_get(finding, "cell"));
+    if (ui->why)
+        put_evidence(ui, finding);
     ui->failed = ui->failed || line.failed;
     ui_done(&line);
 }
@@ -111,6 +194,8 @@ static void put_unconfirmed(struct ui *ui, const json_t *unconfirmed)
         ui_paragraph(ui, 12, line.text == NULL ? "" : line.text);
         ui->failed = ui->failed || line.failed;
         ui_done(&line);
+        if (ui->why)
+            put_evidence(ui, finding);
     }
 }
 

@@ -43,7 +43,8 @@ static struct expected expected_of(const json_t *reply)
 
 #define LEAST_RATE 1e-9 /* of false alarms that is shown: the noise is not known better */
 
-static void put_expected(struct ui *ui, const json_t *reply, const struct expected *expected)
+static void put_expected(struct ui *ui, const json_t *reply, const struct expected *expected,
+                         int indent)
 {
     const json_t *baseline = json_object_get(reply, "baseline");
     char number[UI_NUMBER], limit[UI_NUMBER], when[UI_NUMBER];
@@ -58,7 +59,7 @@ static void put_expected(struct ui *ui, const json_t *reply, const struct expect
         snprintf(alarms, sizeof alarms, "; false alarms: %.0e of the measurements",
                  fmax(json_number_value(rate), LEAST_RATE));
     ui_line(
-        ui, 2, "expected %s: %s of %lld value%s since %s; %s%s%s%s",
+        ui, indent, "expected %s: %s of %lld value%s since %s; %s%s%s%s",
         ui_value(ui, number, expected->median, expected->unit),
         json_is_true(json_object_get(baseline, "accepted")) ? "accepted, the median" : "the median",
         values, values == 1 ? "" : "s", ui_when(when, expected->begun_s),
@@ -161,43 +162,50 @@ static bool is_reported(const char *condition)
     return strcmp(condition, "loadavg") != 0 && strcmp(condition, "seed") != 0;
 }
 
-static void put_change(struct ui *ui, const char *key, const json_t *before, const json_t *now)
+static void put_change(struct ui *ui, int indent, const char *key, const json_t *before,
+                       const json_t *now)
 {
     const char *was = before != NULL ? json_string_value(before) : NULL,
                *is = now != NULL ? json_string_value(now) : NULL;
-    ui_put(ui, "    ");
+    ui_pad(ui, indent);
     if (was != NULL && is != NULL)
-        ui_line(ui, 8, "%s was %s, is %s", key, was, is);
+        ui_line(ui, indent + 4, "%s was %s, is %s", key, was, is);
     else
-        ui_line(ui, 8, "%s is %s: %s", key, is != NULL ? "new" : "known no longer",
+        ui_line(ui, indent + 4, "%s is %s: %s", key, is != NULL ? "new" : "known no longer",
                 is != NULL    ? is
                 : was != NULL ? was
                               : "?");
 }
 
-/* A daily median has no conditions of its own, so it is not compared. */
-static void put_changes(struct ui *ui, const json_t *before, const json_t *now)
+/* Prints what changed, a line each, and returns how many. A daily median has no conditions of its
+ * own, so it is not compared. */
+static size_t put_changes(struct ui *ui, int indent, const json_t *before, const json_t *now)
 {
     const char *key;
     json_t *value;
+    size_t count = 0;
     if (json_object_size(before) == 0 || json_object_size(now) == 0)
-        return;
+        return 0;
     json_object_foreach((json_t *)now, key, value)
     {
         const json_t *earlier = json_object_get(before, key);
-        if (is_reported(key) && (earlier == NULL || !json_equal((json_t *)earlier, value)))
-            put_change(ui, key, earlier, value);
+        if (is_reported(key) && (earlier == NULL || !json_equal((json_t *)earlier, value))) {
+            put_change(ui, indent, key, earlier, value);
+            count++;
+        }
     }
     json_object_foreach((json_t *)before, key, value)
     {
-        if (is_reported(key) && json_object_get(now, key) == NULL)
-            put_change(ui, key, value, NULL);
+        if (is_reported(key) && json_object_get(now, key) == NULL) {
+            put_change(ui, indent, key, value, NULL);
+            count++;
+        }
     }
+    return count;
 }
 
-/* "19.9 to 20.1 GB/s": the unit once where both ends have the same. */
-static void write_interval(const struct ui *ui, const json_t *point, const char *unit, char *text,
-                           size_t size)
+void ui_interval(const struct ui *ui, const json_t *point, const char *unit, char *text,
+                 size_t size)
 {
     char low[UI_NUMBER], high[UI_NUMBER];
     double least = ui_member_number(point, "low"), most = ui_member_number(point, "high");
@@ -223,7 +231,7 @@ static void put_point(struct ui *ui, const struct expected *expected, const json
     if (of > 0) /* the day alone */
         snprintf(when + strcspn(when, " "), UI_NUMBER - strcspn(when, " "), ": %lld values", of);
     ui_value(ui, value, number, expected->unit);
-    write_interval(ui, point, expected->unit, interval, sizeof interval);
+    ui_interval(ui, point, expected->unit, interval, sizeof interval);
     ui_put(ui, "  %-25s  ", when);
     ui_pad(ui, 10 - ui_columns(value));
     ui_put(ui, "%s  %s", value, interval);
@@ -260,12 +268,12 @@ void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, si
     ui->width = ui->width < COLUMNS ? ui->width : COLUMNS;
     if (count == 0) {
         ui_put(ui, ": no past is kept\n");
-        put_expected(ui, baseline, &expected);
+        put_expected(ui, baseline, &expected, 2);
         ui_put(ui, "a recorded node has no past; of another there is none of that time\n");
         return;
     }
     put_latest(ui, &expected, json_array_get(points, count - 1));
-    put_expected(ui, baseline, &expected);
+    put_expected(ui, baseline, &expected, 2);
     double best = best_of(&expected, points);
     put_line(ui, &expected, points);
     if (first > 0)
@@ -273,9 +281,43 @@ void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, si
     for (size_t i = first; i < count; i++) {
         const json_t *point = json_array_get(points, i);
         if (i > 0)
-            put_changes(ui, json_object_get(json_array_get(points, i - 1), "conditions"),
+            put_changes(ui, 4, json_object_get(json_array_get(points, i - 1), "conditions"),
                         json_object_get(point, "conditions"));
         put_point(ui, &expected, point, best);
+    }
+}
+
+void ui_expected(struct ui *ui, int indent, const json_t *baseline)
+{
+    struct expected expected = expected_of(baseline);
+    put_expected(ui, baseline, &expected, indent);
+}
+
+void ui_changed_since(struct ui *ui, int indent, const json_t *history, int64_t since_s)
+{
+    const json_t *points = json_object_get(history, "points"), *point, *before = NULL, *now = NULL;
+    size_t i;
+    json_array_foreach(points, i, point)
+    {
+        if (json_object_size(json_object_get(point, "conditions")) == 0)
+            continue;
+        if (integer_of(point, "measured_at_s") < since_s)
+            before = point;
+        else if (now == NULL)
+            now = point;
+    }
+    ui_pad(ui, indent);
+    if (before == NULL || now == NULL) {
+        ui_put(ui, "no measurement from before is kept, to compare its conditions\n");
+        return;
+    }
+    char when[UI_NUMBER];
+    ui_line(ui, indent + 2, "conditions, compared with those of %s:",
+            ui_when(when, integer_of(before, "measured_at_s")));
+    if (put_changes(ui, indent + 2, json_object_get(before, "conditions"),
+                    json_object_get(now, "conditions")) == 0) {
+        ui_pad(ui, indent + 2);
+        ui_put(ui, "none has changed\n");
     }
 }
 

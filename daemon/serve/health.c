@@ -1,6 +1,7 @@
 /* io.berth.Health.Check: runs on a worker thread, as comparing large matrices takes
  * milliseconds. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "health/assessment.h"
 #include "measure/sched.h"
@@ -66,8 +67,47 @@ static json_t *explained_json(const struct assessment *assessment, size_t number
     return array;
 }
 
-static json_t *finding_json(const struct graph *graph, const struct assessment *assessment,
-                            const struct finding *finding)
+/* Returns the axes that have no default: axes is their canonical text. */
+static json_t *where_json(const char *axes)
+{
+    json_t *json = json_object();
+    bool ok = json != NULL;
+    while (ok && *axes != '\0') {
+        size_t key = strcspn(axes, "="), length = strcspn(axes, ";");
+        json_t *value = key < length ? json_stringn(axes + key + 1, length - key - 1) : NULL;
+        ok = json_object_setn_new(json, axes, key, value) == 0;
+        axes += length + (axes[length] == ';');
+    }
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static json_t *cell_json(const struct graph *graph, const struct values *values,
+                         const struct value *v)
+{
+    if (v == NULL || values == NULL)
+        return json_null();
+    json_t *json = json_object();
+    bool ok = answer_set(json, "metric", json_string_nocheck(metric_info(v->metric)->name)) &&
+              answer_set(json, "from", jsonify_text(graph_place(graph, v->from)->name)) &&
+              answer_set(json, "to", jsonify_text(graph_place(graph, v->to)->name)) &&
+              answer_set(json, "where", where_json(values_axes(values, v))) &&
+              answer_set(json, "low", jsonify_number(v->low)) &&
+              answer_set(json, "high", jsonify_number(v->high)) &&
+              answer_set(json, "measured_at_s",
+                         jsonify_count(v->measured_at_s > 0 ? v->measured_at_s : -1));
+    if (!ok) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static json_t *finding_json(const struct graph *graph, const struct values *values,
+                            const struct assessment *assessment, const struct finding *finding)
 {
     json_t *json = json_object();
     char text[sizeof finding->text + 64];
@@ -87,7 +127,8 @@ static json_t *finding_json(const struct graph *graph, const struct assessment *
         answer_set(json, "unit", jsonify_text(finding->unit)) &&
         answer_set(json, "since_s", jsonify_count(finding->since_s > 0 ? finding->since_s : -1)) &&
         answer_set(json, "explains", json_integer((json_int_t)finding->explains)) &&
-        answer_set(json, "slow", explained_json(assessment, finding->number));
+        answer_set(json, "slow", explained_json(assessment, finding->number)) &&
+        answer_set(json, "cell", cell_json(graph, values, finding->of));
     if (!ok) {
         json_decref(json);
         return NULL;
@@ -95,15 +136,16 @@ static json_t *finding_json(const struct graph *graph, const struct assessment *
     return json;
 }
 
-json_t *health_findings_json(const struct graph *graph, const struct assessment *assessment,
-                             bool are_unconfirmed)
+json_t *health_findings_json(const struct graph *graph, const struct values *values,
+                             const struct assessment *assessment, bool are_unconfirmed)
 {
     json_t *findings = json_array();
     bool ok = findings != NULL;
     for (size_t i = 0; ok && i < assessment->count; i++)
         ok = assessment->finding[i].is_unlisted ||
              assessment->finding[i].is_unconfirmed != are_unconfirmed ||
-             answer_append(findings, finding_json(graph, assessment, &assessment->finding[i]));
+             answer_append(findings,
+                           finding_json(graph, values, assessment, &assessment->finding[i]));
     if (!ok) {
         json_decref(findings);
         return NULL;
@@ -114,17 +156,18 @@ json_t *health_findings_json(const struct graph *graph, const struct assessment 
 static json_t *assessment_json(const struct snapshot *snap, const struct assessment *assessment)
 {
     json_t *json = json_object();
-    bool ok =
-        answer_set(json, "findings", health_findings_json(snap->graph, assessment, false)) &&
-        answer_set(json, "unconfirmed", health_findings_json(snap->graph, assessment, true)) &&
-        answer_set(json, "verdict",
-                   json_string_nocheck(assessment_verdict_name(assessment->verdict))) &&
-        answer_set(json, "drain", json_boolean(assessment->drain)) &&
-        answer_set(json, "reason", jsonify_text(assessment->reason)) &&
-        answer_set(json, "last_probe_at_s",
-                   jsonify_count(snap->last_probe_at_s > 0 ? snap->last_probe_at_s : -1)) &&
-        answer_set(json, "snapshot", json_string_nocheck(snap->id)) &&
-        answer_set(json, "origin", json_string_nocheck(origin_name(snapshot_origin(snap))));
+    bool ok = answer_set(json, "findings",
+                         health_findings_json(snap->graph, snap->values, assessment, false)) &&
+              answer_set(json, "unconfirmed",
+                         health_findings_json(snap->graph, snap->values, assessment, true)) &&
+              answer_set(json, "verdict",
+                         json_string_nocheck(assessment_verdict_name(assessment->verdict))) &&
+              answer_set(json, "drain", json_boolean(assessment->drain)) &&
+              answer_set(json, "reason", jsonify_text(assessment->reason)) &&
+              answer_set(json, "last_probe_at_s",
+                         jsonify_count(snap->last_probe_at_s > 0 ? snap->last_probe_at_s : -1)) &&
+              answer_set(json, "snapshot", json_string_nocheck(snap->id)) &&
+              answer_set(json, "origin", json_string_nocheck(origin_name(snapshot_origin(snap))));
     if (!ok) {
         json_decref(json);
         return NULL;

@@ -4,7 +4,9 @@
 
 #include "health/assessment.h"
 #include "node/graph.h"
+#include "node/values.h"
 
-/* Returns the array; NULL when out of memory. */
-json_t *health_findings_json(const struct graph *graph, const struct assessment *assessment,
-                             bool are_unconfirmed);
+/* Returns the array; NULL when out of memory. values: those that the findings are about; NULL where
+ * they are about none. */
+json_t *health_findings_json(const struct graph *graph, const struct values *values,
+                             const struct assessment *assessment, bool are_unconfirmed);

@@ -134,19 +134,19 @@ static json_t *reply_json(struct load_view *view, const struct assessment *asses
     bool over = assessment != NULL;
     enum origin origin = view->is_standin ? ORIGIN_STANDIN : view->graph->origin;
     json_t *json = json_object();
-    bool ok =
-        answer_set(json, "elapsed_s", json_integer((json_int_t)view->elapsed_s)) &&
-        answer_set(json, "duration_s", json_integer((json_int_t)view->duration_s)) &&
-        answer_set(json, "verdict",
-                   over ? json_string_nocheck(assessment_verdict_name(assessment->verdict))
-                        : json_null()) &&
-        answer_set(json, "drain", json_boolean(over && assessment->drain)) &&
-        answer_set(json, "reason", over ? jsonify_text(assessment->reason) : json_null()) &&
-        answer_set(json, "findings",
-                   over ? health_findings_json(view->graph, assessment, false) : json_array()) &&
-        answer_set(json, "places", over ? places_json(view) : json_array()) &&
-        answer_set(json, "left_out", over ? json_deep_copy(view->left_out) : json_array()) &&
-        answer_set(json, "origin", json_string_nocheck(origin_name(origin)));
+    bool ok = answer_set(json, "elapsed_s", json_integer((json_int_t)view->elapsed_s)) &&
+              answer_set(json, "duration_s", json_integer((json_int_t)view->duration_s)) &&
+              answer_set(json, "verdict",
+                         over ? json_string_nocheck(assessment_verdict_name(assessment->verdict))
+                              : json_null()) &&
+              answer_set(json, "drain", json_boolean(over && assessment->drain)) &&
+              answer_set(json, "reason", over ? jsonify_text(assessment->reason) : json_null()) &&
+              answer_set(json, "findings",
+                         over ? health_findings_json(view->graph, NULL, assessment, false)
+                              : json_array()) &&
+              answer_set(json, "places", over ? places_json(view) : json_array()) &&
+              answer_set(json, "left_out", over ? json_deep_copy(view->left_out) : json_array()) &&
+              answer_set(json, "origin", json_string_nocheck(origin_name(origin)));
     if (!ok) {
         json_decref(json);
         return NULL;

@@ -176,6 +176,11 @@ def each_axis_of_a_pair_has_its_own_times():
         machine.says(100e9, write=30e9)
         probe(daemon)
         [write] = past(daemon)
+        [cell] = [finding["cell"] for finding in check(daemon)["findings"] if finding["cell"]]
+        assert cell["where"] == {"operation": "write"}, cell
+        why = berth(daemon, "health", "--why")
+        assert why.returncode == 1 and f"berth history memory_bandwidth {PLACE[0]} {PLACE[1]} --where operation=write" in " ".join(why.stdout.split()), why
+        assert "expected 50 GB/s: the median of 6 values" in why.stdout, why
         time.sleep(1.1)
         machine.says(60e9, write=50e9)
         probe(daemon)
@@ -312,11 +317,26 @@ def the_command_tells_what_changed_and_since_when():
     with node() as machine, Daemon("--no-probe", config=machine.config) as daemon:
         machine.says(100e9, {"kernel": "6.1.0", "loadavg": "1"})
         probe(daemon, 6)
+        time.sleep(1.1)  # times are whole seconds
         machine.says(80e9, {"kernel": "6.1.2", "loadavg": "2"})
         probe(daemon)
         [standing] = past(daemon)
         health = berth(daemon, "health")
         assert health.returncode == 1 and "since" in health.stdout and "slower-than-baseline" in health.stdout, health
+        assert "looks:" not in health.stdout and "kernel" not in health.stdout, "the default is short"
+        assert f"do: berth history memory_bandwidth {PLACE[0]} {PLACE[1]} shows since when" in " ".join(health.stdout.split()), health
+        status, why = shown("--socket", daemon.socket, "health", "--why")
+        joined = " ".join(" ".join(why).split())
+        assert status == 1 and max(map(len, why)) <= WIDTH, why
+        assert joined.startswith(health.stdout.splitlines()[0]), why
+        for words in ("measured 80 GB/s (79.6 to 80.4 GB/s), 20", "expected 100 GB/s: the median of 6 values since 20", "less than 98 GB/s is a finding; false alarms: ",
+                      "looks: 1 in a row beyond that limit", "conditions, compared with those of 20", "kernel was 6.1.0, is 6.1.2",
+                      f"over time: berth history memory_bandwidth {PLACE[0]} {PLACE[1]} "):
+            assert words in joined, (words, why)
+        assert "loadavg" not in joined, why
+        [cell] = [finding["cell"] for finding in check(daemon)["findings"] if finding["cell"]]
+        assert cell == {"metric": "memory_bandwidth", "from": PLACE[0], "to": PLACE[1], "where": {}, "low": cell["low"], "high": cell["high"], "measured_at_s": standing["since_s"]}, cell
+        assert json.loads(berth(daemon, "--json", "health", "--why").stdout) == check(daemon)
         history = berth(daemon, "history", "memory_bandwidth", *PLACE)
         lines = history.stdout.splitlines()
         assert history.returncode == 0 and lines[0] == "memory_bandwidth from llc0 to numa0: 80 GB/s, 80 % of what is expected: worse", history
