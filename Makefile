@@ -93,7 +93,7 @@ all: ## build the programs into build/bin and the library into build/lib
 all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top)
 
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
-WITHOUT_LIBRARIES := deps deb demo check check-all check-sites check-numa check-cluster \
+WITHOUT_LIBRARIES := python deps deb demo check check-all check-sites check-numa check-cluster \
                      check-package check-browser check-lake ci bench bench-gpu \
                      bench-planner bench-advice bench-fleet lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
@@ -351,6 +351,23 @@ $(BUILD)/standin/libcublas.so.13: tests/standin/cublas.c Makefile
 	$(call say,link,$@)
 	$(Q)$(STANDIN_CC) -o $@ $<
 $(BUILD)/unit/gpu/driver/test_blas: | $(BUILD)/standin/libcublas.so.13
+
+# The Python package. setuptools makes the wheel without a registry.
+PYTHON     ?= $(firstword $(wildcard /usr/bin/python3) python3)
+WHEEL      := $(BUILD)/python/berth-$(VERSION)-py3-none-any.whl
+PYTHON_SRC := $(wildcard client/python/berth/*.py) client/python/berth/py.typed \
+              $(addprefix client/python/,pyproject.toml generate.py) LICENSE
+.PHONY: python
+python: $(WHEEL) ## build the Python package: a wheel in build/python (Debian: python3-wheel)
+	@echo "$(WHEEL): python3 -m pip install --no-index $(WHEEL)"
+$(WHEEL): $(PYTHON_SRC) $(SCHEMAS) client/lib/launcher.c tests/lib/idl.py Makefile
+	@tests/lib/deps.sh python
+	@rm -rf $(@D) && mkdir -p $(@D)/source
+	$(call say,wheel,$@)
+	$(Q)cp -r client/python/berth client/python/pyproject.toml LICENSE $(@D)/source
+	$(Q)$(PYTHON) client/python/generate.py $(@D)/source/berth $(VERSION)
+	$(Q)cd $(@D)/source && $(PYTHON) -c 'from setuptools import build_meta as b; b.build_wheel("..")' \
+	    >../build.log 2>&1 || { cat ../build.log; exit 1; }
 
 .PHONY: deps
 deps: ## install the packages that the build needs (apt; prints its commands)

@@ -27,7 +27,7 @@ units() { find tests/unit -name 'test_*.c' | sort | sed "s|^tests|$1|; s|\.c\$||
 system() {
     local label=$1 first
     first=$(printf 'tests/system/%s.sh ' \
-        standin gpu_virtual gpu_latencies health hostile_users claims_stored gpu_memory_kinds \
+        standin gpu_virtual python_package gpu_latencies health hostile_users claims_stored gpu_memory_kinds \
         standin_figures idle_clients gpu store year alloc route export documents)
     shift
     together "$label" "$first $(grep -lw BIN tests/system/*.sh)" "$@"

@@ -110,7 +110,7 @@ between() {
 check_includes() { between "$includes"; }
 check_calls() { between "$calls"; }
 check_folders() {
-    ours 'daemon/*' 'client/*' 'probes/*' | sed 's|/[^/]*$||' | sort -u | while read -r folder; do
+    ours 'daemon/*.[ch]' 'client/*.[ch]' 'probes/*.[ch]' 'probes/*.cu' | sed 's|/[^/]*$||' | sort -u | while read -r folder; do
         [ -n "${uses[$folder]-}" ] || echo "$folder is not in the table of folders"
     done
 }

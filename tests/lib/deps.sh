@@ -1,5 +1,5 @@
 #!/bin/bash
-# deps.sh build|test|browser|lake|numa|cluster|deb|package|lint ...: installs missing packages of groups of
+# deps.sh build|python|test|browser|lake|numa|cluster|deb|package|lint ...: installs missing packages of groups of
 # targets. Prints its commands. Does nothing, and needs no network, when no package is missing.
 set -eu
 
@@ -9,10 +9,13 @@ packages() {
         echo gcc libc6-dev make pkg-config libhwloc-dev libnuma-dev libuv1-dev libsqlite3-dev \
             libjansson-dev libncurses-dev libcmocka-dev
         ;;
+    python) echo python3 python3-setuptools python3-wheel ;;
     test)
         echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd \
             man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus openmpi-bin \
-            mpich libmpich-dev gfortran libslurm-dev libglpk-dev librsvg2-bin
+            mpich libmpich-dev gfortran libslurm-dev libglpk-dev librsvg2-bin \
+            python3-setuptools python3-wheel python3-venv python3-pip-whl mypy python3-pytest \
+            python3-numpy python3-mpi4py
         ;;
     browser) echo chromium python3 ;;
     lake) echo nodejs npm python3 ;;
@@ -22,7 +25,7 @@ packages() {
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio e2fsprogs ;;
     lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev ;;
     *)
-        echo "deps.sh: no group $1; groups are build, test, browser, lake, numa, cluster, deb, package, lint" >&2
+        echo "deps.sh: no group $1; groups are build, python, test, browser, lake, numa, cluster, deb, package, lint" >&2
         exit 64
         ;;
     esac
