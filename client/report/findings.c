@@ -81,6 +81,15 @@ static void put_past(struct ui *page, const json_t *all, size_t index)
     ui_put(page, "</details></td>");
 }
 
+static void put_action(struct ui *page, const json_t *finding)
+{
+    struct ui action = {.utf8 = true};
+    ui_action(&action, finding);
+    put_text(page, action.text);
+    page->failed = page->failed || action.failed;
+    ui_done(&action);
+}
+
 /* Draws findings; of past ones their end, of current ones the action. */
 static void put_findings(struct ui *page, const json_t *all, bool is_past)
 {
@@ -104,7 +113,7 @@ static void put_findings(struct ui *page, const json_t *all, bool is_past)
         if (is_past)
             put_time(page, json_object_get(finding, "cleared_s"), "still there");
         else
-            put_text(page, ui_action_of(ui_member(finding, "code")));
+            put_action(page, finding);
         ui_put(page, "</tr>\n");
     }
     end(page);

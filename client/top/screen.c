@@ -278,9 +278,7 @@ static void draw_health(struct screen *screen)
     char one[UI_NUMBER], other[UI_NUMBER], when[UI_NUMBER], before[16];
     json_array_foreach(json_object_get(screen->top->check, "findings"), i, finding)
     {
-        const char *severity = ui_member(finding, "severity"),
-                   *action = ui_action_of(ui_member(finding, "code")),
-                   *unit = ui_member(finding, "unit");
+        const char *severity = ui_member(finding, "severity"), *unit = ui_member(finding, "unit");
         double value = ui_member_number(finding, "value"),
                expected = ui_member_number(finding, "expected");
         struct ui line = {.utf8 = true};
@@ -297,8 +295,11 @@ static void draw_health(struct screen *screen)
         if (json_integer_value(json_object_get(finding, "since_s")) > 0)
             put(screen, 0, "          since %s",
                 ui_when(when, json_integer_value(json_object_get(finding, "since_s"))));
-        if (action != NULL)
-            put_sentence(screen, A_BOLD, "          do: ", action);
+        struct ui action = {.utf8 = true};
+        ui_action(&action, finding);
+        if (action.length > 0)
+            put_sentence(screen, A_BOLD, "          do: ", action.text);
+        ui_done(&action);
     }
     if (json_array_size(json_object_get(screen->top->check, "findings")) == 0)
         put(screen, 0, "no findings");

@@ -20,7 +20,7 @@ static enum ui_style style_of(const char *word)
     return UI_PLAIN;
 }
 
-const char *ui_action_of(const char *code)
+static const char *action_of(const char *code)
 {
     static const struct {
         const char *code, *action;
@@ -59,12 +59,12 @@ static void put_slow(struct ui *ui, const json_t *finding)
     }
 }
 
-/* Prints the call of berth history for the cell. */
-static void put_history_call(struct ui *line, const json_t *cell)
+/* Appends the arguments of berth history for the cell. */
+static void put_cell(struct ui *line, const json_t *cell)
 {
     const char *key;
     json_t *value;
-    ui_put(line, "berth history %s %s %s", ui_member(cell, "metric"), ui_member(cell, "from"),
+    ui_put(line, "%s %s %s", ui_member(cell, "metric"), ui_member(cell, "from"),
            ui_member(cell, "to"));
     json_object_foreach(json_object_get(cell, "where"), key, value)
     {
@@ -72,20 +72,28 @@ static void put_history_call(struct ui *line, const json_t *cell)
     }
 }
 
-/* Prints an action; a call of berth history names the cell, so that it can be copied. */
-static void put_action(struct ui *ui, const char *label, const char *action, const json_t *cell)
+void ui_action(struct ui *ui, const json_t *finding)
 {
-    static const char call[] = "berth history METRIC FROM TO";
-    const char *at = json_is_object(cell) ? strstr(action, call) : NULL;
-    struct ui line = {.utf8 = ui->utf8};
-    ui_put(&line, "%s%.*s", label, at != NULL ? (int)(at - action) : 0, action);
-    if (at != NULL)
-        put_history_call(&line, cell);
-    ui_put(&line, "%s", at != NULL ? at + sizeof call - 1 : action);
-    ui_pad(ui, 12);
-    ui_paragraph(ui, 14, line.text == NULL ? "" : line.text);
-    ui->failed = ui->failed || line.failed;
-    ui_done(&line);
+    enum { CELL, METRIC, PLACE, NAMES };
+    static const char *const names[] = {"METRIC FROM TO", "METRIC", "PLACE"};
+    const json_t *cell = json_object_get(finding, "cell");
+    const char *action = action_of(ui_member(finding, "code"));
+    while (action != NULL && *action != '\0') {
+        int name = CELL;
+        while (name < NAMES && strncmp(action, names[name], strlen(names[name])) != 0)
+            name++;
+        if (name == CELL && json_is_object(cell))
+            put_cell(ui, cell);
+        else if (name == METRIC && json_is_object(cell))
+            ui_text(ui, ui_member(cell, "metric"));
+        else if (name == PLACE)
+            ui_text(ui, ui_member(finding, "place"));
+        else if (name < NAMES)
+            ui_put(ui, "%s", names[name]);
+        else
+            ui_put(ui, "%c", *action);
+        action += name < NAMES ? strlen(names[name]) : 1;
+    }
 }
 
 static void put_looks(struct ui *ui, const json_t *baseline)
@@ -137,10 +145,27 @@ static void put_evidence(struct ui *ui, const json_t *finding)
         return;
     if (since_s > 0)
         ui_changed_since(ui, 12, json_object_get(finding, "history"), since_s);
-    put_action(ui, "over time: ", "berth history METRIC FROM TO", cell);
+    struct ui call = {.utf8 = ui->utf8};
+    put_cell(&call, cell);
+    ui_pad(ui, 12);
+    ui_line(ui, 14, "over time: berth history %s", call.text == NULL ? "" : call.text);
+    ui->failed = ui->failed || call.failed;
+    ui_done(&call);
 }
 
-/* Prints a finding, and its action unless the one before has the same. */
+static void put_action(struct ui *ui, const json_t *finding)
+{
+    struct ui action = {.utf8 = ui->utf8};
+    ui_action(&action, finding);
+    if (action.length > 0) {
+        ui_pad(ui, 12);
+        ui_line(ui, 14, "do: %s", action.text);
+    }
+    ui->failed = ui->failed || action.failed;
+    ui_done(&action);
+}
+
+/* Prints a finding, and its action unless the one before has the same code. */
 static void put_finding(struct ui *ui, const json_t *finding, const json_t *before)
 {
     const char *severity = ui_member(finding, "severity"), *unit = ui_member(finding, "unit");
@@ -169,9 +194,8 @@ static void put_finding(struct ui *ui, const json_t *finding, const json_t *befo
     ui_pad(ui, 10 - ui_columns(severity));
     ui_paragraph(ui, 12, line.text == NULL ? "" : line.text);
     put_slow(ui, finding);
-    const char *code = ui_member(finding, "code"), *action = ui_action_of(code);
-    if (action != NULL && strcmp(code, ui_member(before, "code")) != 0)
-        put_action(ui, "do: ", action, json_object_get(finding, "cell"));
+    if (strcmp(ui_member(finding, "code"), ui_member(before, "code")) != 0)
+        put_action(ui, finding);
     if (ui->why)
         put_evidence(ui, finding);
     ui->failed = ui->failed || line.failed;
