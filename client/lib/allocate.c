@@ -25,8 +25,7 @@ static void write_accesses(struct lib_write *write, const struct berth_allocate_
     }
 }
 
-static int write_request(struct berth *berth, const struct berth_allocate_request *request,
-                         json_t **ret_parameters)
+static struct lib_write write_request(const struct berth_allocate_request *request)
 {
     struct lib_write write = lib_write_begin();
     lib_write_integer(&write, write.parameters, "bytes", request->bytes);
@@ -37,40 +36,31 @@ static int write_request(struct berth *berth, const struct berth_allocate_reques
             if (request->kinds & 1u << kind)
                 lib_write_element(&write, array, json_string(lib_kind_names[kind]));
     }
-    return lib_write_end(berth, &write, ret_parameters);
+    return write;
 }
 
-static int read_allocation(struct berth *berth, json_t *take_reply,
-                           struct berth_allocation **ret_allocation)
+static void fill_option(struct lib_read *read, const json_t *item, void *ret)
 {
-    struct lib_read read;
-    struct berth_allocation *allocation = lib_result_new(sizeof *allocation, take_reply, &read);
-    if (allocation == NULL)
-        return lib_fail_memory(berth);
-    const json_t *array;
-    struct berth_memory_option *options = lib_read_array(
-        &read, take_reply, "options", sizeof *options, &array, &allocation->option_count);
-    for (size_t i = 0; i < allocation->option_count; i++) {
-        const json_t *item = json_array_get(array, i);
-        options[i] = (struct berth_memory_option){
-            .memory = lib_read_text(&read, item, "memory"),
-            .kind = (enum berth_memory_kind)lib_read_enum(&read, item, "kind", lib_kind_names),
-            .call = lib_read_text(&read, item, "call"),
-            .predicted = lib_read_prediction(&read, item, "predicted"),
-            .free_bytes = lib_read_maybe_integer(&read, item, "free_bytes"),
-            .free_at_s = lib_read_maybe_integer(&read, item, "free_at_s"),
-        };
-        options[i].evidence =
-            lib_read_evidence(&read, item, "evidence", &options[i].evidence_count);
-    }
-    allocation->options = options;
-    allocation->warnings = lib_read_reasons(&read, take_reply, "warnings");
-    allocation->basis = lib_read_basis(&read, take_reply);
-    allocation->reasons = lib_read_reasons(&read, take_reply, "reasons");
-    int status = lib_result_end(berth, &read, METHOD, allocation);
-    if (status == BERTH_DONE)
-        *ret_allocation = allocation;
-    return status;
+    struct berth_memory_option *option = ret;
+    *option = (struct berth_memory_option){
+        .memory = lib_read_text(read, item, "memory"),
+        .kind = (enum berth_memory_kind)lib_read_enum(read, item, "kind", lib_kind_names),
+        .call = lib_read_text(read, item, "call"),
+        .predicted = lib_read_prediction(read, item, "predicted"),
+        .free_bytes = lib_read_maybe_integer(read, item, "free_bytes"),
+        .free_at_s = lib_read_maybe_integer(read, item, "free_at_s"),
+    };
+    option->evidence = lib_read_evidence(read, item, "evidence", &option->evidence_count);
+}
+
+static void fill_allocation(struct lib_read *read, const json_t *reply, void *ret)
+{
+    struct berth_allocation *allocation = ret;
+    allocation->options = lib_read_array(read, reply, "options", sizeof *allocation->options,
+                                         fill_option, &allocation->option_count);
+    allocation->warnings = lib_read_reasons(read, reply, "warnings");
+    allocation->basis = lib_read_basis(read, reply);
+    allocation->reasons = lib_read_reasons(read, reply, "reasons");
 }
 
 int berth_allocate(struct berth *berth, const struct berth_allocate_request *request,
@@ -79,17 +69,13 @@ int berth_allocate(struct berth *berth, const struct berth_allocate_request *req
     if (request->bytes < 1)
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
                         "an allocation has at least one byte, not %lld", (long long)request->bytes);
-    json_t *parameters = NULL;
-    int status = write_request(berth, request, &parameters);
-    if (status == BERTH_DONE)
-        status = lib_write_allowed(berth, parameters, request->whole_node, 1, request->allowed);
-    if (status < 0) {
-        json_decref(parameters);
-        return status;
-    }
-    json_t *reply;
-    status = lib_call(berth, METHOD, parameters, &reply);
-    return status != BERTH_DONE ? status : read_allocation(berth, reply, ret_allocation);
+    struct lib_write write = write_request(request);
+    json_t *parameters;
+    int status =
+        lib_write_end_allowed(berth, &write, request->whole_node, request->allowed, &parameters);
+    return status != BERTH_DONE ? status
+                                : lib_ask(berth, METHOD, parameters, sizeof **ret_allocation,
+                                          fill_allocation, ret_allocation);
 }
 
 void berth_allocation_free(struct berth_allocation *allocation) { lib_result_free(allocation); }

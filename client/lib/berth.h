@@ -260,11 +260,14 @@ enum berth_pattern {
     BERTH_PATTERN_ALLTOALL,
     BERTH_PATTERN_ALLREDUCE
 };
+/* HOST, by copy engines through host memory, and DEFAULT, none or an unknown one, stand in answers;
+ * a request has the others. */
 enum berth_mechanism {
     BERTH_MECHANISM_DEFAULT,
     BERTH_MECHANISM_BEST,
     BERTH_MECHANISM_COPY_ENGINE,
-    BERTH_MECHANISM_KERNEL
+    BERTH_MECHANISM_KERNEL,
+    BERTH_MECHANISM_HOST
 };
 enum berth_order { BERTH_ORDER_DEFAULT, BERTH_ORDER_FREE, BERTH_ORDER_RANK };
 enum berth_visible { BERTH_VISIBLE_DEFAULT, BERTH_VISIBLE_OWN, BERTH_VISIBLE_ALL };
@@ -488,6 +491,73 @@ BERTH_PUBLIC int berth_allocate(struct berth *berth, const struct berth_allocate
                                 struct berth_allocation **ret_allocation);
 BERTH_PUBLIC void berth_allocation_free(struct berth_allocation *allocation);
 
+/* ---- Route: which path a copy takes ---- */
+
+struct berth_transfer {
+    const char *from, *to; /* gpus or NUMA nodes */
+    int64_t bytes;
+};
+
+/* Initialise with {0}; from, to and bytes must be set. */
+struct berth_route_request {
+    const char *from, *to;
+    int64_t bytes;
+    int overlap;          /* 1: the gpus must stay free for computing, so no kernels copy */
+    int both_directions;  /* 1: as many bytes move the other way at the same time */
+    int allow_unmeasured; /* 1: paths that were not measured, or not together, may be first */
+    const struct berth_transfer *concurrent; /* transfers that start at the same time */
+    size_t concurrent_count;
+    const struct berth_allowed *allowed; /* as in berth_bind_request */
+    int whole_node;
+};
+
+/* A fraction of the bytes by one mechanism, through the places in via, in pieces of chunk_bytes.
+ * The segments of an option run at the same time. streams, chunk_bytes: -1 not split up. */
+struct berth_segment {
+    enum berth_mechanism mechanism;
+    struct berth_texts via;
+    int64_t chunk_bytes, streams;
+    double fraction;
+};
+
+struct berth_route_option {
+    const struct berth_segment *segments;
+    size_t segment_count;
+    const char *call; /* the function to call, in the terms of its programming interface */
+    /* variables that force the mechanism; with needs_restart, only when set before the start */
+    struct berth_pairs environment;
+    int needs_restart;
+    int may_lead; /* 1: its numbers are good enough to be the first one; -1: unknown */
+    struct berth_prediction predicted;
+    const char *worth_measuring; /* command that measures its missing numbers, or NULL */
+    const struct berth_evidence *evidence;
+    size_t evidence_count;
+};
+
+/* Below this size option below is the first one, from it on option above: indices into options. */
+struct berth_crossover {
+    int64_t bytes;
+    size_t below, above;
+};
+
+struct berth_routes {
+    const struct berth_route_option *options; /* best first */
+    size_t option_count;
+    const struct berth_crossover *crossovers;
+    size_t crossover_count;
+    double b80_bytes; /* least size at which the first option has 80 % of its highest rate */
+    struct berth_reasons reasons; /* grounds of the decision */
+    struct berth_reasons warnings;
+    struct berth_basis basis;
+};
+
+/* Lists the paths of a transfer, best first. A running program takes the first option with may_lead
+ * and without needs_restart. Blocks. Errors of the daemon include NO_SUCH_PLACE, NOT_MEASURED and
+ * NOTHING_ALLOWED. */
+BERTH_PUBLIC int berth_route(struct berth *berth, const struct berth_route_request *request,
+                             struct berth_routes **ret_routes);
+BERTH_PUBLIC void berth_routes_free(struct berth_routes *routes);
+
 /* ---- Report: how long it took ---- */
 
 /* Reports the time of a transfer, an access or an iteration that an answer predicted. answer: the
@@ -496,6 +566,36 @@ BERTH_PUBLIC void berth_allocation_free(struct berth_allocation *allocation);
  * include INVALID_PARAMETER (the values have changed since: ask again) and UNAVAILABLE. */
 BERTH_PUBLIC int berth_report(struct berth *berth, const char *answer, int64_t observed_ns,
                               int64_t bytes);
+
+enum berth_method {
+    BERTH_METHOD_UNKNOWN,
+    BERTH_METHOD_BIND,
+    BERTH_METHOD_ROUTE,
+    BERTH_METHOD_ALLOCATE
+};
+enum berth_reporter { BERTH_REPORTER_UNKNOWN, BERTH_REPORTER_OWN, BERTH_REPORTER_ROOT };
+
+/* Reports of one kind of predictions. form: words for a person. users, bytes: the least of the
+ * kind. reports: number of them. error_before, error_after: median excess of the larger over the
+ * smaller of the observed and the predicted time, without and with the correction. factor: of the
+ * correction; NAN none. */
+struct berth_report_kind {
+    enum berth_method method;
+    const char *form;
+    int64_t users, bytes, reports;
+    enum berth_source source;
+    enum berth_reporter by;
+    double error_before, error_after, factor;
+};
+
+struct berth_reports {
+    const struct berth_report_kind *kinds; /* the latest first */
+    size_t kind_count;
+};
+
+/* Lists the caller's reports and root's. Blocks. */
+BERTH_PUBLIC int berth_list_reports(struct berth *berth, struct berth_reports **ret_reports);
+BERTH_PUBLIC void berth_reports_free(struct berth_reports *reports);
 
 /* ---- Check: is the node well ---- */
 
@@ -579,6 +679,272 @@ struct berth_matrix {
 BERTH_PUBLIC int berth_get_matrix(struct berth *berth, const struct berth_matrix_request *request,
                                   struct berth_matrix **ret_matrix);
 BERTH_PUBLIC void berth_matrix_free(struct berth_matrix *matrix);
+
+/* ---- GetNode: the structure of the node ---- */
+
+enum berth_place_kind {
+    BERTH_PLACE_UNKNOWN,
+    BERTH_PLACE_MACHINE,
+    BERTH_PLACE_PACKAGE,
+    BERTH_PLACE_NUMA,
+    BERTH_PLACE_LLC,
+    BERTH_PLACE_CORE,
+    BERTH_PLACE_PU,
+    BERTH_PLACE_MODULE,
+    BERTH_PLACE_GPU,
+    BERTH_PLACE_NIC,
+    BERTH_PLACE_SWITCH
+};
+enum berth_link_kind {
+    BERTH_LINK_UNKNOWN,
+    BERTH_LINK_XGMI,
+    BERTH_LINK_NVLINK,
+    BERTH_LINK_C2C,
+    BERTH_LINK_PCIE,
+    BERTH_LINK_SMP,
+    BERTH_LINK_MEMBUS,
+    BERTH_LINK_NETWORK
+};
+enum berth_link_state {
+    BERTH_STATE_UNKNOWN,
+    BERTH_STATE_UP,
+    BERTH_STATE_DEGRADED,
+    BERTH_STATE_DOWN
+};
+
+/* A package is a processor's socket, a module a card of gpus. parent: the place that contains it.
+ * numa: the nearest NUMA node. cpus: a list "0-7". pci, uuid, minor, render_node: of the device.
+ * details: further properties and facts of its driver. */
+struct berth_place {
+    const char *name;
+    enum berth_place_kind kind;
+    const char *parent, *numa, *cpus, *model, *pci, *uuid, *render_node;
+    int64_t capacity_bytes, minor;
+    struct berth_pairs details;
+};
+
+/* width: number of parallel links. */
+struct berth_link {
+    const char *from, *to;
+    enum berth_link_kind kind;
+    enum berth_link_state state;
+    int64_t width;
+    double nominal_bytes_per_s, measured_bytes_per_s;
+};
+
+/* A limit that transfers share. inferred: 1 when concurrent runs show it and no firmware reports
+ * it. users: the places behind it, or transfers (gpu0>numa0) when inferred. */
+struct berth_resource {
+    const char *name;
+    double capacity_bytes_per_s, low, high;
+    int inferred;
+    struct berth_texts users;
+};
+
+struct berth_node {
+    const char *name;
+    const struct berth_place *places;
+    size_t place_count;
+    const struct berth_link *links;
+    size_t link_count;
+    const struct berth_resource *resources;
+    size_t resource_count;
+    struct berth_pairs software;      /* versions of the kernel, drivers and libraries */
+    struct berth_texts disagreements; /* one line for each fact on which sources differ */
+    struct berth_basis basis;
+};
+
+/* Reads the node's places, links and limits. Blocks. */
+BERTH_PUBLIC int berth_get_node(struct berth *berth, struct berth_node **ret_node);
+BERTH_PUBLIC void berth_node_free(struct berth_node *node);
+
+/* ---- GetCurves: the time of a transfer by its size ---- */
+
+/* Initialise with {0} and set metric; from, to and where as in berth_matrix_request. */
+struct berth_curves_request {
+    const char *metric;
+    struct berth_texts from, to;
+    struct berth_pairs where;
+};
+
+/* time = t0_ns + bytes / bytes_per_s, from from_bytes up to the next piece, the last one without
+ * end. bytes_per_s NAN: more bytes take no longer. */
+struct berth_piece {
+    int64_t from_bytes;
+    double t0_ns, bytes_per_s;
+};
+
+/* t0_call_ns: cost of starting a transfer by the caller's clock. t0_queue_ns: the same when it is
+ * queued already. b80_bytes: size that reaches 80 % of wmax_bytes_per_s. residual: largest
+ * deviation from a measured size, as a fraction of its time. sizes: number of measured sizes, from
+ * least_bytes to most_bytes. */
+struct berth_curve {
+    const char *from, *to;
+    struct berth_pairs axes;
+    double t0_call_ns, t0_queue_ns, wmax_bytes_per_s, b80_bytes, residual;
+    int64_t sizes, least_bytes, most_bytes;
+    int64_t repetitions, measured_at_s;
+    const struct berth_piece *pieces; /* ascending */
+    size_t piece_count;
+};
+
+struct berth_curves {
+    const char *metric;
+    const struct berth_curve *curves;
+    size_t curve_count;
+    struct berth_basis basis;
+};
+
+/* Reads the curves through the measured sizes of a metric. Pairs without two sizes have none.
+ * Blocks. Errors of the daemon include NO_SUCH_METRIC and NO_SUCH_PLACE. */
+BERTH_PUBLIC int berth_get_curves(struct berth *berth, const struct berth_curves_request *request,
+                                  struct berth_curves **ret_curves);
+BERTH_PUBLIC void berth_curves_free(struct berth_curves *curves);
+
+/* ---- History: a value over time ---- */
+
+/* Initialise with {0}; metric, from and to must be set. where: axes and their values, others have
+ * their defaults. since_s: 0 for all. */
+struct berth_history_request {
+    const char *metric, *from, *to;
+    struct berth_pairs where;
+    int64_t since_s;
+};
+
+/* run: number of the run. A point with run 0 stands for a day: the median of values values, low and
+ * high their ends, measured_at_s the day's beginning (UTC). values is -1 in other points. */
+struct berth_point {
+    int64_t measured_at_s;
+    double value, low, high;
+    int64_t run, values;
+    struct berth_pairs conditions;
+};
+
+struct berth_history {
+    const struct berth_point *points; /* ascending in time */
+    size_t point_count;
+};
+
+/* Reads the stored values of one cell. Blocks. Errors of the daemon include NO_SUCH_METRIC,
+ * NO_SUCH_PLACE and UNAVAILABLE. */
+BERTH_PUBLIC int berth_get_history(struct berth *berth, const struct berth_history_request *request,
+                                   struct berth_history **ret_history);
+BERTH_PUBLIC void berth_history_free(struct berth_history *history);
+
+/* ---- GetTuning: how to launch a kernel ---- */
+
+enum berth_operation {
+    BERTH_OPERATION_DEFAULT,
+    BERTH_OPERATION_READ,
+    BERTH_OPERATION_WRITE,
+    BERTH_OPERATION_COPY,
+    BERTH_OPERATION_PULL
+};
+
+/* Initialise with {0}. place: a gpu, NULL for each. to: the memory that its kernels access, NULL
+ * for its own. copy moves bytes from its own memory there, pull from there. operation: DEFAULT for
+ * all.
+ */
+struct berth_tuning_request {
+    const char *place, *to;
+    enum berth_operation operation;
+};
+
+/* value: -1 when there is none; why_not then gives the reason. by: the mechanism of the value.
+ * from, to: the measured pair. bytes_per_s: the rate that it reached, low and high its interval;
+ * next_bytes_per_s: the rate of the next best choice. */
+struct berth_tuned {
+    int64_t value;
+    const char *why_not;
+    enum berth_mechanism by;
+    const char *from, *to;
+    double bytes_per_s, low, high, next_bytes_per_s;
+    int64_t measured_at_s;
+};
+
+/* The fastest launch of kernels of place that use the memory to. grid: blocks, 0 as many as the
+ * bytes need. block: threads. unroll: accesses of 16 bytes of a thread per iteration. chunk_bytes:
+ * smallest piece that reaches 95 % of the highest rate. streams: of the copy engine, with pieces of
+ * 1 MiB. From threshold on the mechanism above is faster, below it up to certain_below_bytes for
+ * certain the mechanism below. stale: why it no longer holds; NULL while it does. */
+struct berth_tuning {
+    const char *place, *to;
+    enum berth_operation operation;
+    struct berth_tuned grid, block, unroll, chunk_bytes, streams, threshold_bytes;
+    int64_t certain_below_bytes;
+    enum berth_mechanism below, above;
+    struct berth_pairs conditions;
+    const char *stale;
+};
+
+struct berth_tunings {
+    const struct berth_tuning *tunings;
+    size_t tuning_count;
+    struct berth_basis basis;
+};
+
+/* Reads tuned results. Blocks. Errors of the daemon include NO_SUCH_PLACE and INVALID_PARAMETER. */
+BERTH_PUBLIC int berth_get_tuning(struct berth *berth, const struct berth_tuning_request *request,
+                                  struct berth_tunings **ret_tunings);
+BERTH_PUBLIC void berth_tunings_free(struct berth_tunings *tunings);
+
+/* ---- Claim: reserve places ---- */
+
+enum berth_purpose { BERTH_PURPOSE_UNKNOWN, BERTH_PURPOSE_COMPUTE, BERTH_PURPOSE_PROFILING };
+
+/* Initialise with berth_claim_request_init; places, purpose and ttl_s must be set. */
+struct berth_claim_request {
+    struct berth_texts places;
+    enum berth_purpose purpose;
+    const char *configuration; /* of profiling, for persons */
+    const char *key;           /* a second claim under the same key renews the first */
+    int64_t owner_pid;         /* the claim ends with this process; -1 none */
+    const char *owner_cgroup;  /* the claim ends with this cgroup */
+    int64_t ttl_s;
+    int64_t wait_s; /* of profiling: longest wait for its gpus; -1 fails at once instead */
+};
+
+struct berth_claim_info {
+    const char *claim; /* name of the claim, for berth_release */
+    struct berth_texts places;
+    enum berth_purpose purpose;
+    const char *configuration, *key, *owner_cgroup;
+    int64_t uid, owner_pid;
+    int64_t expires_at_s; /* of a waiting one the end of its waiting */
+};
+
+/* stored: 1 when the claim outlives the daemon, 0 when not, -1 unknown. */
+struct berth_grant {
+    struct berth_claim_info claim;
+    int stored;
+};
+
+struct berth_claims {
+    const struct berth_claim_info *claims;
+    size_t claim_count;
+    const struct berth_claim_info *waiting; /* claims that wait for their gpus, by arrival */
+    size_t waiting_count;
+};
+
+/* Sets every field to its default. */
+BERTH_PUBLIC void berth_claim_request_init(struct berth_claim_request *request);
+
+/* Claims places. Blocks, with wait_s for so much longer than the handle's timeout. Without an owner
+ * only its ttl or berth_release ends the claim. Errors of the daemon include ALREADY_CLAIMED,
+ * KEY_MISMATCH, NO_SUCH_PLACE, NO_SUCH_OWNER, PERMISSION_DENIED and NOT_ENOUGH. */
+BERTH_PUBLIC int berth_claim(struct berth *berth, const struct berth_claim_request *request,
+                             struct berth_grant **ret_grant);
+BERTH_PUBLIC void berth_grant_free(struct berth_grant *grant);
+
+/* Ends a claim by its name, or the caller's claim of a key; the other one is NULL. ret_released, if
+ * not NULL, receives the number of claims that ended: 0 for a key without one. Blocks. Errors of
+ * the daemon include NO_SUCH_CLAIM and PERMISSION_DENIED. */
+BERTH_PUBLIC int berth_release(struct berth *berth, const char *claim, const char *key,
+                               int *ret_released);
+
+/* Lists the claims in force and the waiting ones. Blocks. */
+BERTH_PUBLIC int berth_list_claims(struct berth *berth, struct berth_claims **ret_claims);
+BERTH_PUBLIC void berth_claims_free(struct berth_claims *claims);
 
 #ifdef __cplusplus
 }

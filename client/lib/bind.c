@@ -8,7 +8,6 @@
 
 static const char *const pattern_names[] = {"",       "none",   "pairs",    "ring",
                                             "grid2d", "grid3d", "alltoall", "allreduce"};
-static const char *const mechanism_names[] = {"", "best", "copy_engine", "kernel"};
 static const char *const order_names[] = {"", "free", "rank"};
 static const char *const visible_names[] = {"", "own", "all"};
 static const char *const policy_names[] = {"", "preferred", "bind", "interleave", NULL};
@@ -46,8 +45,7 @@ static void write_flows(struct lib_write *write, const struct berth_bind_request
     }
 }
 
-static int write_request(struct berth *berth, const struct berth_bind_request *request,
-                         json_t **ret_parameters)
+static struct lib_write write_request(const struct berth_bind_request *request)
 {
     struct lib_write write = lib_write_begin();
     json_t *object = write.parameters;
@@ -63,8 +61,8 @@ static int write_request(struct berth *berth, const struct berth_bind_request *r
     write_flows(&write, request);
     lib_write_integer(&write, object, "bytes", request->bytes);
     lib_write_integer(&write, object, "host_bytes", request->host_bytes);
-    lib_write_enum(&write, object, "mechanism", (int)request->mechanism, mechanism_names,
-                   COUNT(mechanism_names));
+    lib_write_enum(&write, object, "mechanism", (int)request->mechanism, lib_mechanism_names,
+                   BERTH_MECHANISM_KERNEL + 1);
     lib_write_enum(&write, object, "order", (int)request->order, order_names, COUNT(order_names));
     lib_write_enum(&write, object, "visible", (int)request->visible, visible_names,
                    COUNT(visible_names));
@@ -72,13 +70,13 @@ static int write_request(struct berth *berth, const struct berth_bind_request *r
     lib_write_text(&write, object, "key",
                    request->key != NULL || request->whole_node ? request->key
                                                                : lib_key_default(key));
-    return lib_write_end(berth, &write, ret_parameters);
+    return write;
 }
 
-static struct berth_task read_task(struct lib_read *read, const json_t *object)
+static void fill_task(struct lib_read *read, const json_t *object, void *ret)
 {
-    return (struct berth_task){
-        .task = (int)lib_read_integer(read, object, "task"),
+    *(struct berth_task *)ret = (struct berth_task){
+        .task = lib_read_int(read, object, "task"),
         .gpus = lib_read_texts(read, object, "gpus"),
         .memory = lib_read_texts(read, object, "memory"),
         .nics = lib_read_texts(read, object, "nics"),
@@ -91,31 +89,26 @@ static struct berth_task read_task(struct lib_read *read, const json_t *object)
     };
 }
 
+static void fill_binding(struct lib_read *read, const json_t *reply, void *ret)
+{
+    struct berth_binding *binding = ret;
+    binding->tasks = lib_read_array(read, reply, "tasks", sizeof *binding->tasks, fill_task,
+                                    &binding->task_count);
+    binding->predicted = lib_read_prediction(read, reply, "predicted");
+    binding->baseline = lib_read_prediction(read, reply, "baseline");
+    binding->proven_optimal = lib_read_bool(read, reply, "proven_optimal");
+    binding->gap = lib_read_maybe_number(read, reply, "gap");
+    binding->launcher = lib_read_pairs(read, reply, "launcher");
+    binding->evidence = lib_read_evidence(read, reply, "evidence", &binding->evidence_count);
+    binding->reasons = lib_read_reasons(read, reply, "reasons");
+    binding->warnings = lib_read_reasons(read, reply, "warnings");
+    binding->basis = lib_read_basis(read, reply);
+}
+
 int lib_bind_read(struct berth *berth, json_t *take_reply, struct berth_binding **ret_binding)
 {
-    struct lib_read read;
-    struct berth_binding *binding = lib_result_new(sizeof *binding, take_reply, &read);
-    if (binding == NULL)
-        return lib_fail_memory(berth);
-    const json_t *array;
-    struct berth_task *tasks =
-        lib_read_array(&read, take_reply, "tasks", sizeof *tasks, &array, &binding->task_count);
-    for (size_t i = 0; i < binding->task_count; i++)
-        tasks[i] = read_task(&read, json_array_get(array, i));
-    binding->tasks = tasks;
-    binding->predicted = lib_read_prediction(&read, take_reply, "predicted");
-    binding->baseline = lib_read_prediction(&read, take_reply, "baseline");
-    binding->proven_optimal = lib_read_bool(&read, take_reply, "proven_optimal");
-    binding->gap = lib_read_maybe_number(&read, take_reply, "gap");
-    binding->launcher = lib_read_pairs(&read, take_reply, "launcher");
-    binding->evidence = lib_read_evidence(&read, take_reply, "evidence", &binding->evidence_count);
-    binding->reasons = lib_read_reasons(&read, take_reply, "reasons");
-    binding->warnings = lib_read_reasons(&read, take_reply, "warnings");
-    binding->basis = lib_read_basis(&read, take_reply);
-    int status = lib_result_end(berth, &read, METHOD, binding);
-    if (status == BERTH_DONE)
-        *ret_binding = binding;
-    return status;
+    return lib_read_reply(berth, METHOD, take_reply, sizeof **ret_binding, fill_binding,
+                          ret_binding);
 }
 
 int berth_bind(struct berth *berth, const struct berth_bind_request *request,
@@ -124,17 +117,13 @@ int berth_bind(struct berth *berth, const struct berth_bind_request *request,
     if (request->tasks < 1)
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
                         "a binding is for at least one task, not %d", request->tasks);
-    json_t *parameters = NULL;
-    int status = write_request(berth, request, &parameters);
-    if (status == BERTH_DONE)
-        status = lib_write_allowed(berth, parameters, request->whole_node, 1, request->allowed);
-    if (status < 0) {
-        json_decref(parameters);
-        return status;
-    }
-    json_t *reply;
-    status = lib_call(berth, METHOD, parameters, &reply);
-    return status != BERTH_DONE ? status : lib_bind_read(berth, reply, ret_binding);
+    struct lib_write write = write_request(request);
+    json_t *parameters;
+    int status =
+        lib_write_end_allowed(berth, &write, request->whole_node, request->allowed, &parameters);
+    return status != BERTH_DONE ? status
+                                : lib_ask(berth, METHOD, parameters, sizeof **ret_binding,
+                                          fill_binding, ret_binding);
 }
 
 void berth_binding_free(struct berth_binding *binding) { lib_result_free(binding); }

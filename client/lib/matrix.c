@@ -4,38 +4,30 @@
 
 #define METHOD "io.berth.Fabric.GetMatrix"
 
-static int read_matrix(struct berth *berth, json_t *take_reply, struct berth_matrix **ret_matrix)
+static void fill_cell(struct lib_read *read, const json_t *item, void *ret)
 {
-    struct lib_read read;
-    struct berth_matrix *matrix = lib_result_new(sizeof *matrix, take_reply, &read);
-    if (matrix == NULL)
-        return lib_fail_memory(berth);
-    matrix->metric = lib_read_text(&read, take_reply, "metric");
-    matrix->unit = lib_read_text(&read, take_reply, "unit");
-    const json_t *array;
-    struct berth_cell *cells =
-        lib_read_array(&read, take_reply, "cells", sizeof *cells, &array, &matrix->cell_count);
-    for (size_t i = 0; i < matrix->cell_count; i++) {
-        const json_t *item = json_array_get(array, i);
-        cells[i] = (struct berth_cell){
-            .from = lib_read_text(&read, item, "from"),
-            .to = lib_read_text(&read, item, "to"),
-            .axes = lib_read_pairs(&read, item, "axes"),
-            .value = lib_read_maybe_number(&read, item, "value"),
-            .low = lib_read_maybe_number(&read, item, "low"),
-            .high = lib_read_maybe_number(&read, item, "high"),
-            .repetitions = lib_read_maybe_integer(&read, item, "repetitions"),
-            .source = (enum berth_source)lib_read_enum(&read, item, "source", lib_source_names),
-            .measured_at_s = lib_read_maybe_integer(&read, item, "measured_at_s"),
-            .why_not = lib_read_maybe_text(&read, item, "why_not"),
-        };
-    }
-    matrix->cells = cells;
-    matrix->basis = lib_read_basis(&read, take_reply);
-    int status = lib_result_end(berth, &read, METHOD, matrix);
-    if (status == BERTH_DONE)
-        *ret_matrix = matrix;
-    return status;
+    *(struct berth_cell *)ret = (struct berth_cell){
+        .from = lib_read_text(read, item, "from"),
+        .to = lib_read_text(read, item, "to"),
+        .axes = lib_read_pairs(read, item, "axes"),
+        .value = lib_read_maybe_number(read, item, "value"),
+        .low = lib_read_maybe_number(read, item, "low"),
+        .high = lib_read_maybe_number(read, item, "high"),
+        .repetitions = lib_read_maybe_integer(read, item, "repetitions"),
+        .source = (enum berth_source)lib_read_enum(read, item, "source", lib_source_names),
+        .measured_at_s = lib_read_maybe_integer(read, item, "measured_at_s"),
+        .why_not = lib_read_maybe_text(read, item, "why_not"),
+    };
+}
+
+static void fill_matrix(struct lib_read *read, const json_t *reply, void *ret)
+{
+    struct berth_matrix *matrix = ret;
+    matrix->metric = lib_read_text(read, reply, "metric");
+    matrix->unit = lib_read_text(read, reply, "unit");
+    matrix->cells =
+        lib_read_array(read, reply, "cells", sizeof *matrix->cells, fill_cell, &matrix->cell_count);
+    matrix->basis = lib_read_basis(read, reply);
 }
 
 int berth_get_matrix(struct berth *berth, const struct berth_matrix_request *request,
@@ -50,11 +42,11 @@ int berth_get_matrix(struct berth *berth, const struct berth_matrix_request *req
     lib_write_texts(&write, write.parameters, "to", &request->to);
     lib_write_pairs(&write, write.parameters, "where", &request->where);
     lib_write_integer(&write, write.parameters, "at_s", request->at_s == 0 ? -1 : request->at_s);
-    json_t *parameters, *reply = NULL;
+    json_t *parameters;
     int status = lib_write_end(berth, &write, &parameters);
-    if (status == BERTH_DONE)
-        status = lib_call(berth, METHOD, parameters, &reply);
-    return status != BERTH_DONE ? status : read_matrix(berth, reply, ret_matrix);
+    return status != BERTH_DONE
+               ? status
+               : lib_ask(berth, METHOD, parameters, sizeof **ret_matrix, fill_matrix, ret_matrix);
 }
 
 void berth_matrix_free(struct berth_matrix *matrix) { lib_result_free(matrix); }

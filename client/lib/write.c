@@ -57,6 +57,12 @@ void lib_write_integer(struct lib_write *write, json_t *object, const char *key,
         put(write, object, key, json_integer(number));
 }
 
+void lib_write_flag(struct lib_write *write, json_t *object, const char *key, int set)
+{
+    if (set)
+        put(write, object, key, json_true());
+}
+
 json_t *lib_write_array(struct lib_write *write, json_t *object, const char *key)
 {
     json_t *array = json_array();
@@ -122,5 +128,20 @@ int lib_write_allowed(struct berth *berth, json_t *parameters, int whole_node, i
     int status = lib_write_end(berth, &write, &allowed);
     if (status == BERTH_DONE && json_object_set_new(parameters, "allowed", allowed) != 0)
         status = lib_fail_memory(berth);
+    return status;
+}
+
+int lib_write_end_allowed(struct berth *berth, struct lib_write *write, int whole_node,
+                          const struct berth_allowed *given, json_t **ret_parameters)
+{
+    json_t *parameters = NULL;
+    int status = lib_write_end(berth, write, &parameters);
+    if (status != BERTH_DONE)
+        return status;
+    status = lib_write_allowed(berth, parameters, whole_node, 1, given);
+    if (status == BERTH_DONE)
+        *ret_parameters = parameters;
+    else
+        json_decref(parameters);
     return status;
 }

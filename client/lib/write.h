@@ -17,8 +17,14 @@ struct lib_write lib_write_begin(void);
 /* Gives the finished parameters, or returns the error. */
 int lib_write_end(struct berth *berth, struct lib_write *write, json_t **ret_parameters);
 
+/* The same, with the member "allowed" of lib_write_allowed behind them. */
+int lib_write_end_allowed(struct berth *berth, struct lib_write *write, int whole_node,
+                          const struct berth_allowed *given, json_t **ret_parameters);
+
 void lib_write_text(struct lib_write *write, json_t *object, const char *key, const char *text);
 void lib_write_integer(struct lib_write *write, json_t *object, const char *key, int64_t number);
+/* adds nothing when not set */
+void lib_write_flag(struct lib_write *write, json_t *object, const char *key, int set);
 void lib_write_texts(struct lib_write *write, json_t *object, const char *key,
                      const struct berth_texts *texts);
 void lib_write_pairs(struct lib_write *write, json_t *object, const char *key,

@@ -111,6 +111,19 @@ def libberth_3_has_every_function():
         assert re.search(rf"^\.Nm {name}\b", (MAN / "libberth.3").read_text(), re.M), name
 
 
+def programming_has_every_answer():
+    """Its table has each method of the library with its call and the end of its answer."""
+    text, header = (ROOT / "docs/PROGRAMMING.md").read_text(), (ROOT / "client/lib/berth.h").read_text()
+    functions = set(re.findall(r"^BERTH_PUBLIC [^;(]*?\*?(berth_\w+)\(", header, re.M))
+    sources = "\n".join(code for path in (ROOT / "client/lib").glob("*.c") if "lib_ask(" in (code := path.read_text()))
+    table = text.split("\n## Calls\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(berth_\w+)` \| .*\| `(\w+\.\w+)` \|$", table, re.M)
+    methods, ends = set(re.findall(r'"io\.berth\.(\w+\.\w+)"', sources)), set(re.findall(r"^void (berth_\w+_free)\(", sources, re.M))
+    assert len(methods) >= 14 and methods <= {method for _, method in rows}, methods - {method for _, method in rows}
+    assert len(ends) >= 12 and all(f"`{end}`" in table for end in ends), [end for end in ends if f"`{end}`" not in table]
+    assert {call for call, _ in rows} <= functions, {call for call, _ in rows} - functions
+
+
 def bash(*words, environment=None):
     """Completions of bash for the last of these words."""
     script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _berth; printf "%s\\n" "${COMPREPLY[@]}"'
@@ -439,7 +452,7 @@ def the_help_prints_all_or_one():
 if __name__ == "__main__":
     os.chdir(ROOT)
     sys.exit(run_tests([tools_find_nothing_wrong_with_the_pages, every_page_that_is_named_is_there, berth_1_has_every_command_and_option, berth_1_says_of_each_what_the_help_says,
-                        berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, bash_completes_what_the_tables_have,
+                        berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, programming_has_every_answer, bash_completes_what_the_tables_have,
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
                         every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_are_short_and_so_are_all_sentences,

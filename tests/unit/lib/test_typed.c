@@ -77,6 +77,21 @@ static const char binding_reply[] =
     ","
     "\"basis\":{\"snapshot\":\"s-1\",\"claims\":\"0\",\"origin\":\"recorded\"}}";
 
+static const char route_reply[] =
+    "{\"options\":[{\"segments\":[{\"mechanism\":\"copy_engine\",\"via\":[],\"chunk_bytes\":null,"
+    "\"streams\":1,\"fraction\":0.75},{\"mechanism\":\"host\",\"via\":[\"numa0\"],"
+    "\"chunk_bytes\":1024,\"streams\":2,\"fraction\":0.25}],"
+    "\"environment\":{\"HSA_ENABLE_SDMA\":\"1\"},\"needs_restart\":true,\"may_lead\":true,"
+    "\"worth_measuring\":null,\"call\":\"hipMemcpyAsync\",\"predicted\":{\"time_ns\":10,\"low_ns\":"
+    "9,"
+    "\"high_ns\":11,\"bottleneck\":null,\"source\":\"measured\",\"correction\":{\"factor\":1.25,"
+    "\"reports\":8,\"by\":\"own\"},\"id\":\"i\"},\"evidence\":[]},"
+    "{\"segments\":[],\"environment\":{},\"needs_restart\":false,\"worth_measuring\":\"berth "
+    "probe\","
+    "\"call\":\"c\",\"predicted\":{\"time_ns\":12,\"source\":\"nominal\"},\"evidence\":[]}],"
+    "\"crossovers\":[{\"bytes\":4096,\"below\":1,\"above\":0}],\"b80_bytes\":null,\"reasons\":null,"
+    "\"warnings\":[],\"basis\":{\"snapshot\":\"s\",\"claims\":\"\",\"origin\":\"live\"}}";
+
 static void bind_sends_what_is_set_and_reads_everything(void **state)
 {
     (void)state;
@@ -319,6 +334,354 @@ static void check_and_matrix(void **state)
     close_pair(&pair);
 }
 
+static void route(void **state)
+{
+    (void)state;
+    struct matrix_item pair = open_pair();
+    static const struct berth_transfer concurrent[] = {{"gpu2", "numa0", 5}};
+    struct berth_route_request request = {.from = "gpu0",
+                                          .to = "gpu1",
+                                          .bytes = 64,
+                                          .overlap = 1,
+                                          .both_directions = 1,
+                                          .allow_unmeasured = 1,
+                                          .concurrent = concurrent,
+                                          .concurrent_count = 1,
+                                          .whole_node = 1};
+    struct berth_routes *routes;
+    say(&pair, route_reply);
+    assert_int_equal(berth_route(pair.berth, &request, &routes), BERTH_DONE);
+    expect_parameters(&pair, "io.berth.Placement.Route",
+                      "{\"from\":\"gpu0\",\"to\":\"gpu1\",\"bytes\":64,\"overlap\":true,\"both_"
+                      "directions\":true,\"allow_unmeasured\":true,\"concurrent\":[{\"from\":"
+                      "\"gpu2\",\"to\":\"numa0\",\"bytes\":5}]}");
+    assert_int_equal(routes->option_count, 2);
+    const struct berth_route_option *option = routes->options;
+    assert_int_equal(option->segment_count, 2);
+    assert_int_equal(option->segments[0].mechanism, BERTH_MECHANISM_COPY_ENGINE);
+    assert_int_equal(option->segments[1].mechanism, BERTH_MECHANISM_HOST);
+    assert_string_equal(option->segments[1].via.item[0], "numa0");
+    assert_true(option->segments[0].chunk_bytes == -1 && option->segments[1].chunk_bytes == 1024 &&
+                option->segments[1].streams == 2 && option->segments[1].fraction == 0.25);
+    assert_string_equal(option->environment.item[0].name, "HSA_ENABLE_SDMA");
+    assert_true(option->needs_restart == 1 && option->may_lead == 1 && option[1].may_lead == -1);
+    assert_string_equal(option->call, "hipMemcpyAsync");
+    assert_true(option->predicted.time_ns == 10 && option->predicted.factor == 1.25);
+    assert_null(option->worth_measuring);
+    assert_string_equal(option[1].worth_measuring, "berth probe");
+    assert_true(isnan(option[1].predicted.factor) && isnan(option[1].predicted.high_ns));
+    assert_true(routes->crossover_count == 1 && routes->crossovers[0].bytes == 4096 &&
+                routes->crossovers[0].below == 1 && routes->crossovers[0].above == 0);
+    assert_true(isnan(routes->b80_bytes));
+    berth_routes_free(routes);
+
+    request.bytes = 0;
+    assert_int_equal(berth_route(pair.berth, &request, &routes), BERTH_ERROR_BAD_ARGUMENT);
+    close_pair(&pair);
+}
+
+static void an_index_of_a_route_is_of_an_option(void **state)
+{
+    (void)state;
+    struct matrix_item pair = open_pair();
+    const struct berth_route_request request = {
+        .from = "gpu0", .to = "gpu1", .bytes = 1, .whole_node = 1};
+    static const char *const keys[] = {"below", "above"};
+    for (int bad = 0; bad < 4; bad++) {
+        struct berth_routes *routes = NULL;
+        json_t *reply = json_loads(route_reply, 0, NULL);
+        json_object_set_new(json_array_get(json_object_get(reply, "crossovers"), 0), keys[bad % 2],
+                            json_integer(bad < 2 ? 2 : -1));
+        char *text = json_dumps(reply, 0);
+        say(&pair, text);
+        assert_int_equal(berth_route(pair.berth, &request, &routes), BERTH_ERROR_PROTOCOL);
+        assert_null(routes);
+        free(text);
+        json_decref(reply);
+    }
+    close_pair(&pair);
+}
+
+static void node(void **state)
+{
+    (void)state;
+    struct matrix_item pair = open_pair();
+    struct berth_node *node;
+    say(&pair,
+        "{\"name\":\"n\",\"places\":[{\"name\":\"gpu0\",\"kind\":\"gpu\",\"parent\":\"module0\","
+        "\"numa\":null,\"cpus\":\"0-3\",\"capacity_bytes\":9,\"model\":\"m\",\"pci\":\"p\","
+        "\"uuid\":\"u\",\"minor\":2,\"render_node\":\"r\",\"details\":{\"vendor\":\"v\"}},"
+        "{\"name\":\"tape0\",\"kind\":\"tape\",\"details\":{}}],"
+        "\"links\":[{\"from\":\"gpu0\",\"to\":\"gpu1\",\"kind\":\"network\",\"width\":2,"
+        "\"nominal_bytes_per_s\":1e9,\"measured_bytes_per_s\":null,\"state\":\"down\"}],"
+        "\"resources\":[{\"name\":\"numa0:memory\",\"capacity_bytes_per_s\":5,\"low\":4,\"high\":6,"
+        "\"inferred\":true,\"users\":[\"gpu0>numa0\"]}],\"software\":{\"kernel\":\"6\"},"
+        "\"disagreements\":[\"d\"],"
+        "\"basis\":{\"snapshot\":\"s\",\"claims\":\"\",\"origin\":\"standin\"}}");
+    assert_int_equal(berth_get_node(pair.berth, &node), BERTH_DONE);
+    expect_parameters(&pair, "io.berth.Fabric.GetNode", "{}");
+    const struct berth_place *gpu = node->places;
+    assert_int_equal(node->place_count, 2);
+    assert_int_equal(gpu->kind, BERTH_PLACE_GPU);
+    assert_int_equal(gpu[1].kind, BERTH_PLACE_UNKNOWN);
+    assert_string_equal(gpu->parent, "module0");
+    assert_null(gpu->numa);
+    assert_true(gpu->capacity_bytes == 9 && gpu->minor == 2 && gpu[1].minor == -1);
+    assert_string_equal(gpu->cpus, "0-3");
+    assert_string_equal(gpu->model, "m");
+    assert_string_equal(gpu->pci, "p");
+    assert_string_equal(gpu->uuid, "u");
+    assert_string_equal(gpu->render_node, "r");
+    assert_string_equal(gpu->details.item[0].value, "v");
+    const struct berth_link *link = node->links;
+    assert_int_equal(link->kind, BERTH_LINK_NETWORK);
+    assert_int_equal(link->state, BERTH_STATE_DOWN);
+    assert_true(link->width == 2 && link->nominal_bytes_per_s == 1e9 &&
+                isnan(link->measured_bytes_per_s));
+    const struct berth_resource *limit = node->resources;
+    assert_true(limit->capacity_bytes_per_s == 5 && limit->low == 4 && limit->high == 6 &&
+                limit->inferred == 1);
+    assert_string_equal(limit->users.item[0], "gpu0>numa0");
+    assert_string_equal(node->software.item[0].name, "kernel");
+    assert_string_equal(node->disagreements.item[0], "d");
+    assert_int_equal(node->basis.origin, BERTH_ORIGIN_STANDIN);
+    berth_node_free(node);
+    close_pair(&pair);
+}
+
+static void curves_and_history(void **state)
+{
+    (void)state;
+    struct matrix_item pair = open_pair();
+    static const char *const places[] = {"gpu0"};
+    static const struct berth_pair where[] = {{"by", "kernel"}};
+    const struct berth_curves_request request = {
+        .metric = "m", .from = {places, 1}, .to = {places, 0}, .where = {where, 1}};
+    struct berth_curves *curves;
+    say(&pair, "{\"metric\":\"m\",\"curves\":[{\"from\":\"gpu0\",\"to\":\"gpu1\",\"axes\":{\"by\":"
+               "\"kernel\"},\"t0_call_ns\":1.5,\"t0_queue_ns\":null,\"wmax_bytes_per_s\":2,\"b80_"
+               "bytes\":12,\"residual\":0.01,\"sizes\":3,\"least_bytes\":4,\"most_bytes\":5,"
+               "\"repetitions\":6,\"measured_at_s\":7,\"pieces\":[{\"from_bytes\":0,\"t0_ns\":8,"
+               "\"bytes_per_s\":9},{\"from_bytes\":10,\"t0_ns\":11,\"bytes_per_s\":null}]}],"
+               "\"basis\":{\"snapshot\":\"s\",\"claims\":\"\",\"origin\":\"live\"}}");
+    assert_int_equal(berth_get_curves(pair.berth, &request, &curves), BERTH_DONE);
+    expect_parameters(
+        &pair, "io.berth.Fabric.GetCurves",
+        "{\"metric\":\"m\",\"from\":[\"gpu0\"],\"to\":[],\"where\":{\"by\":\"kernel\"}}");
+    const struct berth_curve *curve = curves->curves;
+    assert_true(curve->t0_call_ns == 1.5 && isnan(curve->t0_queue_ns) &&
+                curve->wmax_bytes_per_s == 2 && curve->b80_bytes == 12 && curve->residual == 0.01);
+    assert_true(curve->sizes == 3 && curve->least_bytes == 4 && curve->most_bytes == 5 &&
+                curve->repetitions == 6 && curve->measured_at_s == 7 && curve->piece_count == 2);
+    assert_true(curve->pieces[0].t0_ns == 8 && curve->pieces[1].from_bytes == 10 &&
+                isnan(curve->pieces[1].bytes_per_s));
+    berth_curves_free(curves);
+
+    struct berth_history_request cell = {
+        .metric = "m", .from = "gpu0", .to = "gpu1", .where = {where, 1}, .since_s = 5};
+    struct berth_history *history;
+    say(&pair, "{\"points\":[{\"measured_at_s\":1,\"value\":2,\"low\":null,\"high\":3,\"run\":4,"
+               "\"values\":null,\"conditions\":{\"c\":\"d\"}}]}");
+    assert_int_equal(berth_get_history(pair.berth, &cell, &history), BERTH_DONE);
+    expect_parameters(&pair, "io.berth.Fabric.History",
+                      "{\"metric\":\"m\",\"from\":\"gpu0\",\"to\":\"gpu1\",\"where\":{\"by\":"
+                      "\"kernel\"},\"since_s\":5}");
+    const struct berth_point *point = history->points;
+    assert_true(history->point_count == 1 && point->measured_at_s == 1 && point->value == 2 &&
+                isnan(point->low) && point->high == 3 && point->run == 4 && point->values == -1);
+    assert_string_equal(point->conditions.item[0].value, "d");
+    berth_history_free(history);
+    cell.to = NULL;
+    assert_int_equal(berth_get_history(pair.berth, &cell, &history), BERTH_ERROR_BAD_ARGUMENT);
+    close_pair(&pair);
+}
+
+#define TUNED(value)                                                                               \
+    "{\"value\":" #value ",\"why_not\":null,\"by\":\"kernel\",\"from\":\"gpu0\",\"to\":\"gpu1\","  \
+    "\"bytes_per_s\":9,\"low\":8,\"high\":10,\"next_bytes_per_s\":7,\"measured_at_s\":6}"
+
+static void tuning(void **state)
+{
+    (void)state;
+    struct matrix_item pair = open_pair();
+    const struct berth_tuning_request request = {
+        .place = "gpu0", .to = "gpu1", .operation = BERTH_OPERATION_PULL};
+    struct berth_tunings *tunings;
+    say(&pair, "{\"tunings\":[{\"place\":\"gpu0\",\"to\":\"gpu1\",\"operation\":\"pull\","
+               "\"grid\":" TUNED(0) ",\"block\":" TUNED(256) ",\"unroll\":" TUNED(
+                   4) ",\"chunk_bytes\":" TUNED(5) ",\"streams\":" TUNED(3) ",\"threshold_bytes\":{"
+                                                                            "\"value\":null,\"why_"
+                                                                            "not\":\"w\"},"
+                                                                            "\"certain_below_"
+                                                                            "bytes\":null,"
+                                                                            "\"below\":\"copy_"
+                                                                            "engine\",\"above\":"
+                                                                            "null,"
+                                                                            "\"conditions\":{"
+                                                                            "\"driver\":\"1\"},"
+                                                                            "\"stale\":\"old\"}],"
+                                                                            "\"basis\":{"
+                                                                            "\"snapshot\":\"s\","
+                                                                            "\"claims\":\"\","
+                                                                            "\"origin\":\"live\"}"
+                                                                            "}");
+    assert_int_equal(berth_get_tuning(pair.berth, &request, &tunings), BERTH_DONE);
+    expect_parameters(&pair, "io.berth.Fabric.GetTuning",
+                      "{\"place\":\"gpu0\",\"to\":\"gpu1\",\"operation\":\"pull\"}");
+    const struct berth_tuning *tuning = tunings->tunings;
+    assert_int_equal(tuning->operation, BERTH_OPERATION_PULL);
+    assert_true(tuning->grid.value == 0 && tuning->block.value == 256 &&
+                tuning->unroll.value == 4 && tuning->chunk_bytes.value == 5 &&
+                tuning->streams.value == 3 && tuning->threshold_bytes.value == -1);
+    assert_string_equal(tuning->threshold_bytes.why_not, "w");
+    assert_int_equal(tuning->grid.by, BERTH_MECHANISM_KERNEL);
+    assert_true(tuning->grid.bytes_per_s == 9 && tuning->grid.low == 8 && tuning->grid.high == 10 &&
+                tuning->grid.next_bytes_per_s == 7 && tuning->grid.measured_at_s == 6);
+    assert_int_equal(tuning->below, BERTH_MECHANISM_COPY_ENGINE);
+    assert_int_equal(tuning->above, BERTH_MECHANISM_DEFAULT);
+    assert_int_equal(tuning->certain_below_bytes, -1);
+    assert_string_equal(tuning->conditions.item[0].name, "driver");
+    assert_string_equal(tuning->stale, "old");
+    berth_tunings_free(tunings);
+    close_pair(&pair);
+}
+
+#define CLAIM                                                                                      \
+    "{\"claim\":\"c1\",\"places\":[\"gpu0\"],\"purpose\":\"profiling\",\"configuration\":\"x\","   \
+    "\"key\":\"k\",\"uid\":7,\"expires_at_s\":8,\"owner_pid\":9,\"owner_cgroup\":null}"
+
+static void claims(void **state)
+{
+    (void)state;
+    struct matrix_item pair = open_pair();
+    static const char *const places[] = {"gpu0"};
+    struct berth_claim_request request;
+    struct berth_grant *grant;
+    berth_claim_request_init(&request);
+    assert_int_equal(berth_claim(pair.berth, &request, &grant), BERTH_ERROR_BAD_ARGUMENT);
+    request.places = (struct berth_texts){places, 1};
+    request.purpose = BERTH_PURPOSE_COMPUTE;
+    request.ttl_s = 60;
+    say(&pair, "{\"claim\":" CLAIM ",\"stored\":null}");
+    assert_int_equal(berth_claim(pair.berth, &request, &grant), BERTH_DONE);
+    expect_parameters(&pair, "io.berth.Placement.Claim",
+                      "{\"places\":[\"gpu0\"],\"purpose\":\"compute\",\"ttl_s\":60}");
+    assert_int_equal(grant->stored, -1);
+    assert_string_equal(grant->claim.claim, "c1");
+    assert_int_equal(grant->claim.purpose, BERTH_PURPOSE_PROFILING);
+    assert_true(grant->claim.uid == 7 && grant->claim.expires_at_s == 8 &&
+                grant->claim.owner_pid == 9);
+    assert_string_equal(grant->claim.key, "k");
+    assert_null(grant->claim.owner_cgroup);
+    berth_grant_free(grant);
+
+    request.configuration = "x";
+    request.key = "k";
+    request.owner_pid = 9;
+    request.owner_cgroup = "/g";
+    request.wait_s = 0;
+    say(&pair, "{\"claim\":null,\"stored\":null,\"waits_for\":null}");
+    assert_int_equal(berth_claim(pair.berth, &request, &grant), BERTH_ERROR_PROTOCOL);
+    expect_parameters(
+        &pair, "io.berth.Placement.Claim",
+        "{\"places\":[\"gpu0\"],\"purpose\":\"compute\",\"configuration\":\"x\",\"key\":"
+        "\"k\",\"owner_pid\":9,\"owner_cgroup\":\"/g\",\"ttl_s\":60,\"wait_s\":0}");
+
+    int released = 0;
+    say(&pair, "{\"released\":1,\"stored\":true}");
+    assert_int_equal(berth_release(pair.berth, "c1", NULL, &released), BERTH_DONE);
+    expect_parameters(&pair, "io.berth.Placement.Release", "{\"claim\":\"c1\"}");
+    assert_int_equal(released, 1);
+    say(&pair, "{\"released\":0}");
+    assert_int_equal(berth_release(pair.berth, NULL, "k", NULL), BERTH_DONE);
+    expect_parameters(&pair, "io.berth.Placement.Release", "{\"key\":\"k\"}");
+    say(&pair, "{\"released\":4294967297}");
+    assert_int_equal(berth_release(pair.berth, NULL, "k", &released), BERTH_ERROR_PROTOCOL);
+    expect_parameters(&pair, "io.berth.Placement.Release", "{\"key\":\"k\"}");
+    assert_int_equal(released, 1);
+    assert_int_equal(berth_release(pair.berth, NULL, NULL, NULL), BERTH_ERROR_BAD_ARGUMENT);
+
+    struct berth_claims *all;
+    say(&pair, "{\"claims\":[" CLAIM "],\"waiting\":[]}");
+    assert_int_equal(berth_list_claims(pair.berth, &all), BERTH_DONE);
+    expect_parameters(&pair, "io.berth.Placement.ListClaims", "{}");
+    assert_true(all->claim_count == 1 && all->waiting_count == 0);
+    assert_string_equal(all->claims[0].configuration, "x");
+    berth_claims_free(all);
+    close_pair(&pair);
+}
+
+/* The daemon answers a claim that waits after the handle's timeout. */
+static void a_claim_may_wait_longer_than_the_timeout(void **state)
+{
+    (void)state;
+    struct matrix_item pair = open_pair();
+    static const char *const places[] = {"gpu0"};
+    struct berth_claim_request request;
+    struct berth_grant *grant;
+    berth_claim_request_init(&request);
+    request.places = (struct berth_texts){places, 1};
+    request.purpose = BERTH_PURPOSE_PROFILING;
+    request.ttl_s = 60;
+    berth_set_timeout(pair.berth, 0);
+    assert_int_equal(berth_claim(pair.berth, &request, &grant), BERTH_ERROR_TIMED_OUT);
+    request.wait_s = 1;
+    assert_int_equal(berth_claim(pair.berth, &request, &grant), BERTH_ERROR_TIMED_OUT);
+    assert_non_null(strstr(berth_error_detail(pair.berth), "1"));
+    request.wait_s = INT64_MAX;
+    say(&pair, "{}"); /* the late replies to the calls before */
+    say(&pair, "{}");
+    say(&pair, "{\"claim\":" CLAIM ",\"stored\":true}");
+    assert_int_equal(berth_claim(pair.berth, &request, &grant), BERTH_DONE);
+    assert_int_equal(grant->stored, 1);
+    berth_grant_free(grant);
+    close_pair(&pair);
+}
+
+static void reports(void **state)
+{
+    (void)state;
+    struct matrix_item pair = open_pair();
+    struct berth_reports *reports;
+    say(&pair,
+        "{\"kinds\":[{\"method\":\"route\",\"form\":\"f\",\"users\":1,\"bytes\":2,\"source\":"
+        "\"nominal\",\"by\":\"root\",\"reports\":8,\"error_before\":0.5,\"error_after\":0.25,"
+        "\"correction\":{\"factor\":2,\"reports\":8,\"by\":\"root\"}}]}");
+    assert_int_equal(berth_list_reports(pair.berth, &reports), BERTH_DONE);
+    expect_parameters(&pair, "io.berth.Placement.ListReports", "{}");
+    const struct berth_report_kind *kind = reports->kinds;
+    assert_int_equal(kind->method, BERTH_METHOD_ROUTE);
+    assert_int_equal(kind->by, BERTH_REPORTER_ROOT);
+    assert_int_equal(kind->source, BERTH_SOURCE_NOMINAL);
+    assert_string_equal(kind->form, "f");
+    assert_true(kind->users == 1 && kind->bytes == 2 && kind->reports == 8 &&
+                kind->error_before == 0.5 && kind->error_after == 0.25 && kind->factor == 2);
+    berth_reports_free(reports);
+    close_pair(&pair);
+}
+
+/* Elements of large arrays are checked before there is room made for them. */
+static void a_large_array_of_no_objects_is_an_error(void **state)
+{
+    (void)state;
+    enum { COUNT = 40000 };
+    struct matrix_item pair = open_pair();
+    struct berth_claims *all = NULL;
+    json_t *array = json_array();
+    for (int i = 0; i < COUNT; i++)
+        json_array_append_new(array, i == COUNT - 1 ? json_integer(1) : json_object());
+    json_t *reply = json_pack("{s:O,s:[]}", "claims", array, "waiting");
+    char *text = json_dumps(reply, 0);
+    say(&pair, text);
+    assert_int_equal(berth_list_claims(pair.berth, &all), BERTH_ERROR_PROTOCOL);
+    assert_non_null(strstr(berth_error_detail(pair.berth), "claims is not an array of objects"));
+    assert_null(all);
+    free(text);
+    json_decref(reply);
+    json_decref(array);
+    close_pair(&pair);
+}
+
 static void texts_are_utf8(void **state)
 {
     (void)state;
@@ -372,6 +735,15 @@ int main(void)
         cmocka_unit_test(a_reply_with_any_member_broken_is_survived),
         cmocka_unit_test(allocate),
         cmocka_unit_test(check_and_matrix),
+        cmocka_unit_test(route),
+        cmocka_unit_test(an_index_of_a_route_is_of_an_option),
+        cmocka_unit_test(node),
+        cmocka_unit_test(curves_and_history),
+        cmocka_unit_test(tuning),
+        cmocka_unit_test(claims),
+        cmocka_unit_test(a_claim_may_wait_longer_than_the_timeout),
+        cmocka_unit_test(reports),
+        cmocka_unit_test(a_large_array_of_no_objects_is_an_error),
         cmocka_unit_test(texts_are_utf8),
         cmocka_unit_test(allowed_follows_this_thread),
     };
