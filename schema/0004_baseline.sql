@@ -25,7 +25,8 @@ CREATE TABLE baseline (
 -- open one became critical (NULL: not critical, or unknown). was_accepted: it cleared because its
 -- object was accepted. explained_s: since when another finding explains it and is listed instead
 -- (NULL: none; 0: since it appeared). is_unconfirmed: one measurement saw it, and a second is to
--- confirm it; it is dropped when that does not.
+-- confirm it; it is dropped when that does not. event: number that findings of one cause and about
+-- one time share, at most the least of their ids.
 CREATE TABLE finding (
     id        INTEGER PRIMARY KEY,
     node      INTEGER NOT NULL REFERENCES node,
@@ -42,9 +43,11 @@ CREATE TABLE finding (
     critical_s     INTEGER,
     was_accepted   INTEGER NOT NULL DEFAULT 0,
     explained_s    INTEGER,
-    is_unconfirmed INTEGER NOT NULL
+    is_unconfirmed INTEGER NOT NULL,
+    event     INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX finding_standing ON finding (node, code, place, subject) WHERE cleared_s IS NULL;
+CREATE INDEX finding_event ON finding (event);
 
 -- Hardware that a machine of this name had and should still have, by PCI address, or by the place's
 -- name without one.

@@ -373,15 +373,25 @@ static double deviation_of(const struct event *event)
     return share > 0 ? fabs(log(share)) : 0;
 }
 
-/* "; and 15 more values, of gpu2 and gpu4, at that time (--all)" */
+/* Returns the number of values that a finding stands for, at least 1. */
+static size_t values_of(const json_t *finding)
+{
+    int64_t count = integer_of(finding, "series");
+    return count > 1 ? (size_t)count : 1;
+}
+
+/* "; with 15 more values, of gpu2, gpu4 (--all)", the places of other causes */
 static void put_others(struct ui *line, const struct event *event, size_t count)
 {
     json_t *places = json_object(), *unused;
-    const char *place, *separator = "";
-    size_t i = 0;
-    for (size_t e = 1; e < count; e++)
+    const char *place, *separator = ", of ";
+    size_t i = 0, values = values_of(event->finding) - 1;
+    for (size_t e = 1; e < count; e++) {
+        values += values_of(event[e].finding);
         json_object_set_new(places, ui_member(event[e].finding, "place"), json_true());
-    ui_put(line, "; with %zu more value%s, of ", count - 1, count == 2 ? "" : "s");
+    }
+    if (values > 0)
+        ui_put(line, "; with %zu more value%s", values, values == 1 ? "" : "s");
     json_object_foreach(places, place, unused)
     {
         if (i++ == PLACES_SHOWN)
@@ -392,11 +402,34 @@ static void put_others(struct ui *line, const struct event *event, size_t count)
     }
     if (json_object_size(places) > PLACES_SHOWN)
         ui_put(line, " and more");
-    ui_put(line, " (--all)");
+    if (values > 0)
+        ui_put(line, " (--all)");
     json_decref(places);
 }
 
-/* Prints an event, and how many others came with it. */
+/* Prints the other values of one cause. */
+static void put_slow(struct ui *ui, const json_t *finding)
+{
+    const json_t *slow = json_object_get(finding, "slow"), *one;
+    size_t shown = json_array_size(slow), all = values_of(finding), i;
+    char number[UI_NUMBER], other[UI_NUMBER];
+    json_array_foreach(slow, i, one)
+    {
+        const char *unit = ui_member(one, "unit");
+        if (i == 0)
+            continue;
+        ui_pad(ui, 12);
+        ui_line(ui, 14, "%s: %s, expected %s", ui_member(one, "series"),
+                ui_value(ui, number, ui_member_number(one, "value"), unit),
+                ui_value(ui, other, ui_member_number(one, "expected"), unit));
+    }
+    if (shown > 0 && all > shown) {
+        ui_pad(ui, 12);
+        ui_put(ui, "and %zu more\n", all - shown);
+    }
+}
+
+/* Prints an event, and how many others came with it; 0: the values that it stands for. */
 static void put_event(struct ui *ui, const struct event *event, size_t count)
 {
     const char *severity = ui_member(event->finding, "severity"), *word = word_of(event);
@@ -414,7 +447,7 @@ static void put_event(struct ui *ui, const struct event *event, size_t count)
     ui_put(&line, "]");
     if (critical_s > since_s)
         ui_put(&line, ", critical since %s", ui_when(when, critical_s));
-    if (count > 1)
+    if (count > 0)
         put_others(&line, event, count);
     ui_put(ui, "%s  ", ui_when(when, event->at_s));
     ui_style(ui, event->is_end                       ? UI_GOOD
@@ -425,6 +458,8 @@ static void put_event(struct ui *ui, const struct event *event, size_t count)
     ui_style(ui, UI_PLAIN);
     ui_pad(ui, 10 - ui_columns(word));
     ui_paragraph(ui, 35, line.text == NULL ? "" : line.text);
+    if (count == 0)
+        put_slow(ui, event->finding);
     ui->failed = ui->failed || line.failed;
     ui_done(&line);
 }
@@ -496,7 +531,7 @@ static void put_changes_of(struct ui *ui, const json_t *reply, const char *none,
     i = 0;
     for (size_t group; i < count; i += group) {
         group = all ? 1 : gather(&event[i], count - i);
-        put_event(ui, &event[i], group);
+        put_event(ui, &event[i], all ? 0 : group);
     }
     if (count == 0)
         ui_line(ui, 2, "%s", none);

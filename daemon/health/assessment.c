@@ -272,29 +272,46 @@ static void doubt_rest(struct findings *findings)
     }
 }
 
+static bool may_be_grouped(const struct finding *finding)
+{
+    return finding->cause != PLACE_NONE && finding->explained_by == 0 &&
+           finding->represented_by == 0;
+}
+
+/* Returns the time between the appearances of two findings. A new one has no since_s yet, and none
+ * has where no past is kept. */
+static int64_t apart_s(const struct finding *a, const struct finding *b)
+{
+    if (a->since_s == 0 && b->since_s == 0)
+        return 0;
+    return llabs((a->since_s > 0 ? a->since_s : a->at_s) - (b->since_s > 0 ? b->since_s : b->at_s));
+}
+
 static bool is_shown_by(const struct finding *shown, const struct finding *finding)
 {
     bool are_both = (shown->severity == SEVERITY_INFO) == (finding->severity == SEVERITY_INFO) &&
                     shown->is_unconfirmed == finding->is_unconfirmed;
     return are_both && shown->cause == finding->cause &&
-           llabs(shown->since_s - finding->since_s) <= ASSESSMENT_ONE_CAUSE_S;
+           apart_s(shown, finding) <= ASSESSMENT_ONE_CAUSE_S;
 }
 
-/* Marks findings of one cause and about one time as unlisted, except the worst, which comes first.
- * That one takes the earliest time. */
+/* Marks findings of one cause and about one time as unlisted and represented by the worst, which
+ * comes first. That one takes the earliest time. */
 static void group_by_cause(struct findings *findings)
 {
     for (size_t i = 0; i < findings->count; i++) {
         struct finding *finding = &findings->finding[i];
-        if (finding->is_unlisted || finding->cause == PLACE_NONE)
+        if (!may_be_grouped(finding))
             continue;
         for (size_t k = i + 1; k < findings->count; k++) {
-            if (findings->finding[k].is_unlisted || !is_shown_by(finding, &findings->finding[k]))
+            struct finding *other = &findings->finding[k];
+            if (!may_be_grouped(other) || !is_shown_by(finding, other))
                 continue;
-            findings->finding[k].is_unlisted = true;
+            other->is_unlisted = true;
+            other->represented_by = finding->number;
             finding->represents++;
-            if (findings->finding[k].since_s < finding->since_s)
-                finding->since_s = findings->finding[k].since_s;
+            if (other->since_s > 0 && (finding->since_s == 0 || other->since_s < finding->since_s))
+                finding->since_s = other->since_s;
         }
     }
 }

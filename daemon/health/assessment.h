@@ -50,6 +50,7 @@ struct finding {
     bool is_unlisted;
     bool is_rest;             /* it counts the values of causes beyond the listed ones */
     unsigned represents;      /* number of unlisted findings of its cause and since_s */
+    size_t represented_by;    /* number of the finding of its cause and since_s; 0 none */
     enum finding_scope scope; /* for a fact about links; uses first, second and remaining */
     place_id first, second;
     double remaining; /* remaining fraction of the links' bandwidth; 0 unknown or none */

@@ -7,12 +7,14 @@
 #include "node/jsonify.h"
 #include "serve/answer.h"
 #include "serve/daemon.h"
+#include "serve/health.h"
 #include "serve/request.h"
 #include "serve/serve.h"
 #include "store/baseline.h"
 #include "store/finding.h"
 
 #define FINDINGS_MAX 1000
+#define ROWS_MAX     4096 /* findings of which those of one event are one */
 
 static json_t *done(json_t *json, bool ok)
 {
@@ -151,7 +153,23 @@ struct list {
     int64_t since_s;
 };
 
-static json_t *finding_json(const struct finding_kept *kept)
+/* Lists the series of an event, the worst first, each once; rows of other events follow. */
+static json_t *slow_json(const struct finding_kept *kept, size_t count)
+{
+    json_t *array = json_array();
+    bool ok = array != NULL;
+    for (size_t i = 0; ok && i < count && kept[i].event == kept->event; i++) {
+        const struct finding *finding = &kept[i].finding;
+        bool is_new = !isnan(finding->value);
+        for (size_t k = 0; k < i && is_new; k++)
+            is_new = strcmp(kept[k].finding.subject, finding->subject) != 0;
+        ok = !is_new || answer_append(array, health_slow_json(finding));
+    }
+    return done(array, ok);
+}
+
+/* Returns the finding that stands for the event of the first row. */
+static json_t *finding_json(const struct finding_kept *kept, size_t count)
 {
     const struct finding *finding = &kept->finding;
     json_t *json = json_object();
@@ -170,7 +188,10 @@ static json_t *finding_json(const struct finding_kept *kept)
         answer_set(json, "critical_since_s",
                    jsonify_count(kept->critical_s > 0 ? kept->critical_s : -1)) &&
         answer_set(json, "accepted",
-                   kept->cleared_s > 0 ? json_boolean(kept->was_accepted) : json_null());
+                   kept->cleared_s > 0 ? json_boolean(kept->was_accepted) : json_null()) &&
+        answer_set(json, "series",
+                   jsonify_count(isnan(finding->value) ? 0 : (int64_t)kept->series)) &&
+        answer_set(json, "slow", slow_json(kept, count));
     return done(json, ok);
 }
 
@@ -180,13 +201,14 @@ static enum berth_code list_work(void *state, json_t **ret_result, struct berth_
     struct finding_kept *finding = NULL;
     size_t count = 0;
     enum berth_code code =
-        store_finding_list(list->store, list->since_s, FINDINGS_MAX, &finding, &count, err);
+        store_finding_list(list->store, list->since_s, ROWS_MAX, &finding, &count, err);
     if (code != BERTH_OK)
         return code;
     json_t *json = json_object(), *array = json_array();
     bool ok = json != NULL && array != NULL;
-    for (size_t i = 0; ok && i < count; i++)
-        ok = answer_append(array, finding_json(&finding[i]));
+    for (size_t i = 0; ok && i < count && json_array_size(array) < FINDINGS_MAX; i++)
+        if (i == 0 || finding[i].event != finding[i - 1].event)
+            ok = answer_append(array, finding_json(&finding[i], count - i));
     free(finding);
     ok = answer_set(json, "findings", array) && ok;
     json = done(json, ok);

@@ -28,7 +28,7 @@ static void check_free(void *state)
 
 #define SLOW_LISTED 16
 
-static json_t *slow_json(const struct finding *finding)
+json_t *health_slow_json(const struct finding *finding)
 {
     json_t *json = json_object();
     bool ok = answer_set(json, "series", jsonify_text(finding->subject)) &&
@@ -58,7 +58,7 @@ static json_t *explained_json(const struct assessment *assessment, size_t number
         if (!is_new)
             continue;
         listed[count++] = slow->of;
-        ok = answer_append(array, slow_json(slow));
+        ok = answer_append(array, health_slow_json(slow));
     }
     if (!ok) {
         json_decref(array);

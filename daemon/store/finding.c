@@ -13,6 +13,7 @@ enum statement {
     CLEAR,
     CLEAR_ELSEWHERE,
     DELETE_OLD,
+    JOIN,
     STANDING,
     STATEMENTS
 };
@@ -20,9 +21,10 @@ enum statement {
 /* Within the transaction confirmed rows have cleared_s -1; rows still at NULL have cleared. */
 static const char *const sql[STATEMENTS] = {
     [OPEN_OR_UPDATE] = "INSERT INTO finding (node, code, place, subject, severity, text, value, "
-                       "expected, unit, opened_s, critical_s, explained_s, is_unconfirmed)"
-                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?14) ON "
-                       "CONFLICT "
+                       "expected, unit, opened_s, critical_s, explained_s, is_unconfirmed, "
+                       "event)"
+                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?14, (SELECT "
+                       "coalesce(max(id), 0) + 1 FROM finding)) ON CONFLICT "
                        "(node, code, place, subject) WHERE cleared_s IS NULL DO UPDATE SET"
                        " severity = excluded.severity, text = excluded.text, value = "
                        "excluded.value, expected = excluded.expected, is_unconfirmed = "
@@ -43,6 +45,10 @@ static const char *const sql[STATEMENTS] = {
     [DELETE_OLD] =
         "DELETE FROM finding WHERE cleared_s IS NOT NULL AND id <="
         " (SELECT id FROM finding WHERE cleared_s IS NOT NULL ORDER BY id DESC LIMIT 1 OFFSET ?1)",
+    /* the rows of both events get the lower number */
+    [JOIN] = "UPDATE finding SET event = (SELECT min(event) FROM finding WHERE id IN (?1, ?2))"
+             " WHERE event = (SELECT max(event) FROM finding WHERE id IN (?1, ?2))"
+             " AND event <> (SELECT min(event) FROM finding WHERE id IN (?1, ?2))",
     [STANDING] = "SELECT code, place, subject, opened_s, is_unconfirmed FROM finding WHERE node = "
                  "?1 AND cleared_s IS NULL",
 };
@@ -52,7 +58,8 @@ struct keeping {
     int64_t now_s;
     bool is_acceptance;
     sqlite3_stmt *statement[STATEMENTS];
-    int64_t *id; /* one for each finding of the assessment */
+    int64_t *id;           /* one for each finding of the assessment */
+    int64_t *id_of_number; /* the same by its number, from 1 */
     struct opened *opened;
     size_t count;
 };
@@ -99,6 +106,25 @@ static enum berth_code mark(struct store *store, struct keeping *keeping, enum s
     return store_core_step(store, update, "clearing findings", NULL, err);
 }
 
+/* Gives findings of one cause and about one time the same event. */
+static enum berth_code join_events(struct store *store, struct keeping *keeping,
+                                   struct berth_err *err)
+{
+    const struct assessment *assessment = keeping->assessment;
+    sqlite3_stmt *join = keeping->statement[JOIN];
+    enum berth_code code = BERTH_OK;
+    for (size_t i = 0; i < assessment->count; i++)
+        keeping->id_of_number[assessment->finding[i].number] = keeping->id[i];
+    for (size_t i = 0; i < assessment->count && code == BERTH_OK; i++) {
+        if (assessment->finding[i].represented_by == 0)
+            continue;
+        sqlite3_bind_int64(join, 1, keeping->id[i]);
+        sqlite3_bind_int64(join, 2, keeping->id_of_number[assessment->finding[i].represented_by]);
+        code = store_core_step(store, join, "joining findings", NULL, err);
+    }
+    return code;
+}
+
 /* Clears the other findings: marks the current ones, drops the unconfirmed rest, clears the others,
  * and unmarks them. Two of the current ones may be the same. */
 static enum berth_code clear_others(struct store *store, struct keeping *keeping,
@@ -142,6 +168,8 @@ static enum berth_code keep_all(struct store *store, void *arg, struct berth_err
     enum berth_code code = BERTH_OK;
     for (size_t i = 0; i < keeping->assessment->count && code == BERTH_OK; i++)
         code = write_finding(store, keeping, i, err);
+    if (code == BERTH_OK)
+        code = join_events(store, keeping, err);
     if (code == BERTH_OK && !keeping->assessment->is_cut)
         code = clear_others(store, keeping, err);
     if (code == BERTH_OK) /* found when the machine had other hardware */
@@ -189,9 +217,10 @@ enum berth_code store_finding_keep(struct store *store, const struct assessment 
     struct keeping keeping = {.assessment = assessment,
                               .now_s = now_s,
                               .is_acceptance = is_acceptance,
-                              .id = calloc(assessment->count + 1, sizeof(int64_t))};
+                              .id = calloc(2 * assessment->count + 1, sizeof(int64_t))};
     if (keeping.id == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
+    keeping.id_of_number = &keeping.id[assessment->count];
     store_core_lock(store);
     enum berth_code code = store_core_ready(store, err);
     for (int i = 0; i < STATEMENTS && code == BERTH_OK; i++)
@@ -216,7 +245,9 @@ static void read_kept(sqlite3_stmt *row, struct finding_kept *kept)
     int64_t severity = sqlite3_column_int64(row, 3);
     *kept = (struct finding_kept){.cleared_s = sqlite3_column_int64(row, 9),
                                   .critical_s = sqlite3_column_int64(row, 10),
-                                  .was_accepted = sqlite3_column_int(row, 11) != 0};
+                                  .was_accepted = sqlite3_column_int(row, 11) != 0,
+                                  .event = sqlite3_column_int64(row, 12),
+                                  .series = (size_t)sqlite3_column_int64(row, 13)};
     struct finding *finding = &kept->finding;
     finding->severity = severity <= SEVERITY_INFO       ? SEVERITY_INFO
                         : severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL
@@ -235,14 +266,24 @@ enum berth_code store_finding_list(struct store *store, int64_t since_s, size_t 
                                    struct finding_kept **ret_finding, size_t *ret_count,
                                    struct berth_err *err)
 {
+    /* shown: findings with the time of their end; event: events that have changed; part: of an open
+     * event the open findings, of another all */
     static const char list[] =
-        "SELECT code, place, subject, severity, text, value, expected, unit, opened_s,"
-        " coalesce(explained_s, cleared_s), critical_s, was_accepted AND explained_s IS NULL FROM "
-        "finding"
-        " WHERE node IN (SELECT o.id FROM node o JOIN node n ON n.name = o.name WHERE n.id = ?1)"
-        " AND explained_s IS NOT 0 AND NOT is_unconfirmed AND coalesce(explained_s, cleared_s, "
-        "opened_s) >= ?2"
-        " ORDER BY coalesce(explained_s, cleared_s, opened_s) DESC, id DESC LIMIT ?3";
+        "WITH shown AS (SELECT *, coalesce(explained_s, cleared_s) AS end_s FROM finding WHERE node"
+        " IN (SELECT o.id FROM node o JOIN node n ON n.name = o.name WHERE n.id = ?1)"
+        " AND explained_s IS NOT 0 AND NOT is_unconfirmed),"
+        " past AS (SELECT event, min(opened_s) AS since_s, max(coalesce(end_s, opened_s)) AS"
+        " changed_s, iif(count(end_s) = count(*), max(end_s), NULL) AS gone_s,"
+        " min(was_accepted AND explained_s IS NULL) AS accepted FROM shown GROUP BY event),"
+        " part AS (SELECT *, row_number() OVER worst AS number, count(*) OVER (PARTITION BY event)"
+        " AS count, min(critical_s) OVER (PARTITION BY event) AS first_critical_s"
+        " FROM shown JOIN past USING (event)"
+        " WHERE changed_s >= ?2 AND (end_s IS NULL OR gone_s IS NOT NULL)"
+        " WINDOW worst AS (PARTITION BY event ORDER BY severity DESC,"
+        " max(value / expected, expected / value) DESC, id))"
+        " SELECT code, place, subject, severity, text, value, expected, unit, since_s, gone_s,"
+        " first_critical_s, accepted, event, count FROM part WHERE number <= ?4"
+        " ORDER BY changed_s DESC, event DESC, number LIMIT ?3";
     struct finding_kept *finding = calloc(max, sizeof *finding);
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
@@ -257,6 +298,7 @@ enum berth_code store_finding_list(struct store *store, int64_t since_s, size_t 
         sqlite3_bind_int64(row, 1, store->node);
         sqlite3_bind_int64(row, 2, since_s);
         sqlite3_bind_int64(row, 3, (int64_t)max);
+        sqlite3_bind_int64(row, 4, STORE_FINDINGS_OF_EVENT);
         while (count < max && (rc = store_core_next(row)) == SQLITE_ROW)
             read_kept(row, &finding[count++]);
         if (count < max && rc != SQLITE_DONE)

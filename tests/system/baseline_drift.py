@@ -194,7 +194,18 @@ def each_axis_of_a_pair_has_its_own_times():
         # Values of one place within a day are one line, since the first of them.
         [both] = [finding for finding in check(daemon)["findings"] if finding["code"] == "slower-than-baseline"]
         assert both["text"].endswith("; with it 1 more value of numa0") and both["since_s"] == read["since_s"], both
-        assert len({finding["since_s"] for finding in past(daemon) if finding["cleared_s"] is None}) == 2, past(daemon)
+        kept, gone = past(daemon)
+        assert (kept["since_s"], kept["series"], kept["cleared_s"]) == (read["since_s"], 2, None) and gone == cleared, (kept, gone)
+        assert {slow["series"] for slow in kept["slow"]} == {"memory_bandwidth llc0 numa0", "memory_bandwidth llc0 numa0 operation=write"}, kept
+        # It stays while one of them does, and clears with the last.
+        machine.says(60e9, write=50e9)
+        probe(daemon)
+        one = past(daemon)[0]
+        assert (one["since_s"], one["series"], one["cleared_s"], one["value"]) == (read["since_s"], 1, None, 60e9), one
+        machine.says(100e9, write=50e9)
+        probe(daemon)
+        one, *rest = past(daemon)
+        assert (one["since_s"], one["series"], rest) == (read["since_s"], 2, [gone]) and one["cleared_s"] is not None, (one, rest)
 
 
 def what_is_accepted_is_expected():

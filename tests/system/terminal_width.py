@@ -223,18 +223,20 @@ def findings_of_one_time_are_one_event():
     """The worst of them, and how many more; a fact, and what came at another time, stands alone."""
     def found(place, value, since_s, cleared_s=None):
         return {"severity": "warning", "place": place, "code": "slower-than-peers", "text": f"x is {value}", "value": value, "expected": 100.0, "unit": "bytes_per_s", "since_s": since_s,
-                "cleared_s": cleared_s, "critical_since_s": None, "accepted": None}
+                "cleared_s": cleared_s, "critical_since_s": None, "accepted": None, "series": 1, "slow": []}
 
     late = 1790000000
-    all_of = [found("gpu4", 50.0, late), found("gpu2", 20.0, late), {**found("gpu7", 1.0, late), "value": None, "text": "a fact"}, found("gpu2", 60.0, late), found("numa0", 70.0, late - 500, late - 100)]
+    slow = [{"series": f"gpu_gpu_copy_engine gpu2 gpu{i} bytes=1048576", "value": 20.0 + i, "expected": 100.0, "unit": "bytes_per_s"} for i in range(16)]
+    all_of = [found("gpu4", 50.0, late), {**found("gpu2", 20.0, late), "series": 20, "slow": slow}, {**found("gpu7", 1.0, late), "value": None, "series": 0, "text": "a fact"}, found("gpu2", 60.0, late), found("numa0", 70.0, late - 500, late - 100)]
     with Service(lambda _: [json.dumps({"parameters": {"findings": all_of}}).encode() + b"\0"]) as service:
         lines = shown("--socket", service.path, "history")[1]
         text = " ".join(" ".join(lines).split())
         assert lines[0].startswith("4 findings now, since 2026-09-21 ") and lines[0].endswith("; 1 past"), lines
-        assert text.count("warning") == 3 and "gpu2: x is 20.0 [slower-than-peers]; with 2 more values, of gpu4, gpu2 (--all)" in text and "gpu7: a fact [" in text, text
+        assert text.count("warning") == 3 and "gpu2: x is 20.0 [slower-than-peers]; with 21 more values, of gpu4, gpu2 (--all)" in text and "gpu7: a fact [" in text, text
         assert "cleared after 6 min: numa0: x is 70.0" in text, text
-        every = " ".join(shown("--socket", service.path, "history", "--all")[1])
+        every = " ".join(" ".join(shown("--socket", service.path, "history", "--all")[1]).split())
         assert every.count("warning") == 5 and "more value" not in every, every
+        assert "gpu2 gpu1 bytes=1048576: 21 B/s, expected 100 B/s" in every and every.count("and 4 more") == 1, every
 
 
 def what_a_node_has_none_of_is_no_slip_of_the_finger():

@@ -246,6 +246,88 @@ static void a_cut_list_clears_nothing(void **state)
     store_close(store);
 }
 
+/* Reads the list of findings; the caller frees it. */
+static struct finding_kept *listed(struct store *store, size_t expected)
+{
+    struct finding_kept *list = NULL;
+    size_t count = 0;
+    struct berth_err err = {0};
+    assert_int_equal(store_finding_list(store, 0, 100, &list, &count, &err), BERTH_OK);
+    assert_int_equal(count, expected);
+    return list;
+}
+
+/* An event is as old as its first finding and stands until its last has cleared. */
+static void findings_of_one_cause_are_one_event(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct finding finding[3] = {{0}, {.number = 1}, {.number = 1}};
+    struct assessment all = assessment_of(finding, 3, false),
+                      one = {.finding = &finding[2], .count = 1};
+    finding[1].value = 50;
+    finding[2].value = 90;
+    finding[1].expected = finding[2].expected = 100;
+    assert_int_equal(kept(store, &one, 100), 1);
+    finding[2].number = 2;
+    finding[2].represented_by = 1;
+    assert_int_equal(kept(store, &all, 200), 3);
+    struct finding_kept *list = listed(store, 3);
+    /* the worst first, with the time of the other */
+    assert_string_equal(list[0].finding.place, "core0");
+    assert_string_equal(list[1].finding.place, "core1");
+    assert_string_equal(list[2].finding.place, "core2");
+    assert_true(list[1].event == list[2].event && list[0].event != list[1].event);
+    assert_true(list[0].series == 1 && list[1].series == 2 && list[2].series == 2);
+    assert_true(list[0].finding.since_s == 200 && list[1].finding.since_s == 100);
+    free(list);
+    /* the worse one clears: the other is as old as both */
+    finding[2].number = 1;
+    finding[2].represented_by = 0;
+    assert_int_equal(kept(store, &one, 300), 1);
+    list = listed(store, 2);
+    assert_string_equal(list[1].finding.place, "core2");
+    assert_true(list[1].finding.since_s == 100 && list[1].cleared_s == 0 && list[1].series == 1);
+    free(list);
+    /* a new one of the cause joins them */
+    struct finding again[2] = {{.number = 1}, {.number = 2, .represented_by = 1}};
+    struct assessment both = assessment_of(again, 2, false);
+    strcpy(again[0].place, "core2");
+    strcpy(again[1].place, "core3");
+    assert_int_equal(kept(store, &both, 400), 2);
+    both.count = 0;
+    assert_int_equal(kept(store, &both, 500), 0);
+    list = listed(store, 4);
+    for (int i = 0; i < 3; i++)
+        assert_true(list[i].event == list[0].event && list[i].finding.since_s == 100 &&
+                    list[i].cleared_s == 500 && list[i].series == 3);
+    assert_string_equal(list[3].finding.place, "core0");
+    free(list);
+    store_close(store);
+}
+
+/* The worst of each event are listed. */
+static void an_event_of_many_hides_no_other(void **state)
+{
+    struct world *world = *state;
+    struct store *store = opened(world, STORE_OK);
+    struct finding finding[101] = {{0}};
+    struct assessment all = assessment_of(finding, 101, false);
+    for (int i = 0; i < 101; i++) {
+        finding[i].number = i + 1;
+        finding[i].represented_by = i > 0 && i < 100 ? 1 : 0;
+        finding[i].value = 50 + i;
+        finding[i].expected = 100;
+    }
+    assert_int_equal(kept(store, &all, 100), 101);
+    struct finding_kept *list = listed(store, STORE_FINDINGS_OF_EVENT + 1);
+    assert_string_equal(list[0].finding.place, "core100");
+    for (int i = 0; i < STORE_FINDINGS_OF_EVENT; i++)
+        assert_true(list[i + 1].finding.value == finding[i].value && list[i + 1].series == 100);
+    free(list);
+    store_close(store);
+}
+
 /* A row stays, so that it knows since when it stands on the day that its cause is mended and it is
  * not. */
 static void what_another_finding_explains_has_cleared(void **state)
@@ -558,6 +640,8 @@ int main(void)
         TEST(an_unconfirmed_finding_is_kept_but_not_listed),
         TEST(the_rest_of_a_noisy_run_has_no_cell),
         TEST(a_cut_list_clears_nothing),
+        TEST(findings_of_one_cause_are_one_event),
+        TEST(an_event_of_many_hides_no_other),
         TEST(what_another_finding_explains_has_cleared),
         TEST(old_findings_are_forgotten),
         TEST(a_gpu_that_is_gone_is_missed_until_that_is_accepted),
