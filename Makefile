@@ -266,6 +266,10 @@ $(BUILD)/bench/gpu_curves: $(BUILD)/obj/tests/bench/gpu_curves.o $(BUILD)/libdae
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,jansson) -lnuma -lm -ldl
+$(BUILD)/bench/map: $(BUILD)/obj/tests/bench/map.o $(BUILD)/lib/libberth.a
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,hwloc jansson) -lnuma -lm
 # Only the libraries that a bench calls: the start-up time of a process is one of the results.
 $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o
 	@mkdir -p $(@D)

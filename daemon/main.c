@@ -488,6 +488,7 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
     log_limit_close(&process->log);
     uv_run(&process->loop, UV_RUN_NOWAIT);
     claim_keep_free(daemon->claims);
+    map_keep_done(&daemon->maps);
     plan_cache_done(&daemon->plans);
     report_keep_done(&daemon->reports);
     sched_free(daemon->sched);

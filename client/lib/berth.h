@@ -946,6 +946,55 @@ BERTH_PUBLIC int berth_release(struct berth *berth, const char *claim, const cha
 BERTH_PUBLIC int berth_list_claims(struct berth *berth, struct berth_claims **ret_claims);
 BERTH_PUBLIC void berth_claims_free(struct berth_claims *claims);
 
+/* ---- the map: answers in advance, without a call ---- */
+
+/* The answers of one snapshot, in memory that daemon and programs share. It never changes, and
+ * holds when the daemon ends. Any number of threads may look up at once, also after a fork. It does
+ * not need the handle any more. */
+struct berth_map;
+
+/* Opens the map of the current snapshot. Checks all of it, so that neither a broken daemon nor a
+ * broken file makes a look-up fail later. The first caller after a measurement waits until the
+ * daemon has made it. Blocks. Fails with PROTOCOL for files that are not sealed, not as long as
+ * they say, or inconsistent; errors of the daemon include UNAVAILABLE. berth_map_close ends it,
+ * when no thread looks up any more. */
+BERTH_PUBLIC int berth_map(struct berth *berth, struct berth_map **ret_map);
+BERTH_PUBLIC void berth_map_close(struct berth_map *map);
+
+/* The functions below make no system call, take no lock and cannot fail. */
+
+/* Returns 1 while the daemon that gave the map lives and has no newer snapshot; 0: open another
+ * map, or go on with this one. */
+BERTH_PUBLIC int berth_map_is_current(const struct berth_map *map);
+
+/* Returns the name of the snapshot, as basis.snapshot of answers has it. Borrowed from the map. */
+BERTH_PUBLIC const char *berth_map_snapshot(const struct berth_map *map);
+
+/* Returns the number of a place in this map, and the name of a number, borrowed from the map: -1
+ * and NULL for none. berth_map_place searches all places: ask once, keep the number. Another map
+ * may have other numbers. */
+BERTH_PUBLIC int berth_map_place(const struct berth_map *map, const char *name);
+BERTH_PUBLIC const char *berth_map_place_name(const struct berth_map *map, int place);
+
+/* Returns the memory of that kind for a buffer of 64 MiB that the place reads once: the first
+ * option of berth_allocate for the whole node, whatever memory is free. -1: the place reaches none.
+ */
+BERTH_PUBLIC int berth_map_nearest_memory(const struct berth_map *map, int place,
+                                          enum berth_memory_kind kind);
+
+/* Return the time of one direct transfer between two memories (GPUs and NUMA nodes) by the caller's
+ * clock, its mechanism, and the source of the time. They are those of Route's first direct option,
+ * within 0.2 %, without corrections by reports. Route may know a faster path of several parts. The
+ * mechanism and the source are those of the next lower power of two. The time is NAN where the
+ * source is LOWER_BOUND. NAN, DEFAULT and UNKNOWN where nothing is known, and for fewer bytes than
+ * 1. */
+BERTH_PUBLIC double berth_map_transfer_ns(const struct berth_map *map, int from, int to,
+                                          int64_t bytes);
+BERTH_PUBLIC enum berth_mechanism berth_map_mechanism(const struct berth_map *map, int from, int to,
+                                                      int64_t bytes);
+BERTH_PUBLIC enum berth_source berth_map_source(const struct berth_map *map, int from, int to,
+                                                int64_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -54,6 +54,7 @@ void lib_disconnect(struct berth *berth)
     lib_buffer_done(&berth->in);
     lib_buffer_done(&berth->out);
     berth->scanned = 0;
+    lib_passed_drop(berth);
 }
 
 void berth_free(struct berth *berth)

@@ -15,10 +15,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/berth.h"
 
 #define LIB_MESSAGE_MAX    ((size_t)64 << 20) /* bytes of one message, NUL included */
+#define LIB_PASSED         2                  /* files that come with a reply */
 #define LIB_DEFAULT_SOCKET "/run/berth/berth.sock"
 
 /* A reply inside the library. parameters: borrowed object, NULL for an error found by the library.
@@ -54,6 +56,12 @@ struct berth {
     bool processing; /* true while a callback may run */
     struct lib_buffer in, out;
     size_t scanned; /* bytes of in checked to hold no NUL */
+    /* Files of a reply, for berth_map. */
+    bool takes_files;
+    int passed[LIB_PASSED];
+    size_t passed_count; /* more than LIB_PASSED: too many came */
+    /* bytes ever received; those when the files came */
+    uint64_t received, passed_at;
     struct lib_pending *first, **last;
     char error_name[128];
     char error_detail[512];
@@ -96,6 +104,15 @@ int lib_call(struct berth *berth, const char *method, json_t *take_parameters, j
 
 /* lib/receive.c: ends every open call with an error and drops the connection; returns status. */
 int lib_lose(struct berth *berth, int status);
+
+/* lib/passed.c: files that come with replies */
+/* Reads like recv(2), and keeps the files that come. */
+ssize_t lib_passed_receive(struct berth *berth, char *data, size_t room);
+/* True when the kept files belong to the message that is being delivered. */
+bool lib_passed_are_here(const struct berth *berth);
+/* Moves the two files of that message to the caller, who closes them. False when it has not two. */
+bool lib_passed_take(struct berth *berth, int ret_fd[LIB_PASSED]);
+void lib_passed_drop(struct berth *berth);
 
 /* lib/reply_text.c: finds the text of the top-level member parameters in a message that is valid
  * JSON. False when no member has exactly that spelling. */

@@ -136,6 +136,8 @@ static int take_frames(struct berth *berth)
         berth->scanned = 0;
         in->start += (size_t)(nul - begin) + 1;
         int status = take_frame(berth, begin, (size_t)(nul - begin));
+        if (lib_passed_are_here(berth))
+            lib_passed_drop(berth);
         if (status < 0)
             return status;
     }
@@ -150,7 +152,8 @@ static int receive(struct berth *berth)
         if (!lib_buffer_reserve(in, READ_BYTES))
             return lib_lose(berth, lib_fail_memory(berth));
         size_t room = in->size - in->end;
-        ssize_t n = recv(berth->fd, in->data + in->end, room, MSG_DONTWAIT);
+        ssize_t n = berth->takes_files ? lib_passed_receive(berth, in->data + in->end, room)
+                                       : recv(berth->fd, in->data + in->end, room, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
@@ -161,6 +164,7 @@ static int receive(struct berth *berth)
             return lib_lose(
                 berth, lib_fail(berth, BERTH_ERROR_CLOSED, "the daemon closed the connection"));
         in->end += (size_t)n;
+        berth->received += (uint64_t)n;
         int status = take_frames(berth);
         if (status < 0 || (size_t)n < room)
             return status;

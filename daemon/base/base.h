@@ -7,7 +7,7 @@
  * Uses: nobody
  * Public headers: base.h clock.h config.h cpuset.h embedded.h err.h grow.h log.h log_limit.h
  *   free_memory.h service_manager.h peer.h print.h request_limits.h process_limits.h files.h
- *   quantity.h text.h
+ *   quantity.h sealed.h text.h
  * Shown by: tests/unit/base
  */
 #pragma once

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/files.h"
+#include "serve/map_keep.h"
 #include "serve/plan_cache.h"
 #include "serve/report_keep.h"
 #include "varlink/notifier.h"
@@ -25,6 +26,7 @@ struct daemon {
     struct sched *sched;
     struct claim_keep *claims;
     struct plan_cache plans; /* plans under keys without a claim */
+    struct map_keep maps;
     struct report_keep reports;
     struct server *server;
     /* NULL for a recorded node, whose memory cannot be read */

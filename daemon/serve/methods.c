@@ -16,6 +16,7 @@ const struct method methods[] = {
     {"io.berth.Fabric.GetTuning", ACCESS_ANY, query_get_tuning},
     {"io.berth.Fabric.History", ACCESS_ANY, query_history},
     {"io.berth.Fabric.ListMetrics", ACCESS_ANY, query_list_metrics},
+    {"io.berth.Fabric.Map", ACCESS_ANY, query_map},
     {"io.berth.Fabric.Record", ACCESS_ANY, query_record},
     {"io.berth.Fabric.Watch", ACCESS_ANY, query_watch},
     {"io.berth.Health.AcceptBaseline", ACCESS_ADMIN, query_accept},

@@ -42,16 +42,27 @@ static void answer_result(struct conn *conn, json_t *take_result, bool continues
         answer_error(conn, &err);
 }
 
+/* Sends a reply with the files of the outcome. */
+static void pass_reply(struct conn *conn, const struct print *reply)
+{
+    struct berth_err err = {0};
+    if (outbox_pass(&conn->outbox, reply->data, reply->length, conn->outcome.descriptor,
+                    conn->outcome.descriptor_count, &err) != BERTH_OK)
+        answer_error(conn, &err);
+}
+
 static void answer_written(struct conn *conn)
 {
     struct berth_err err = {0};
     if (conn->call.oneway)
         return;
     if (dispatch_write(&conn->call, conn->host->check_replies, &conn->outcome, &conn->host->reply,
-                       &err) == BERTH_OK)
-        send_reply(conn, &conn->host->reply);
-    else
+                       &err) != BERTH_OK)
         answer_error(conn, &err);
+    else if (conn->outcome.descriptor_count > 0)
+        pass_reply(conn, &conn->host->reply);
+    else
+        send_reply(conn, &conn->host->reply);
 }
 
 static void work_done(struct conn_work *work)
@@ -68,7 +79,11 @@ static void work_done(struct conn_work *work)
     } else {
         if (work->code != BERTH_OK)
             answer_error(conn, &work->err);
-        else if (!conn->call.oneway && !conn->is_closing)
+        else if (conn->call.oneway || conn->is_closing)
+            ; /* nobody reads it */
+        else if (conn->outcome.descriptor_count > 0)
+            pass_reply(conn, &work->reply);
+        else
             give_reply(conn, &work->reply);
         conn_end_call(conn);
     }

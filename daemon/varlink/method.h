@@ -45,6 +45,11 @@ struct outcome {
      * work. A failure drops the written text. */
     enum berth_code (*write)(void *state, struct print *reply, struct berth_err *err);
 
+    /* RESULT and WORK with write: files that are passed with the reply, in state; borrowed. 0:
+     * none. A caller that has not read the reply with such files before gets UNAVAILABLE. */
+    const int *descriptor;
+    size_t descriptor_count;
+
     /* STREAM: called on the loop after each wake of the notifier, when the peer has room. Gives at
      * most one reply a call. A caller without more gets only the reply of STREAM_LAST. */
     enum stream_step (*next)(void *state, json_t **ret_reply, struct berth_err *err);

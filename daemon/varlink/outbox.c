@@ -1,7 +1,11 @@
 #include "varlink/outbox.h"
 
+#include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 /* A reply, or the end of one, that the socket did not accept. */
 struct rest {
@@ -77,6 +81,44 @@ bool outbox_give(struct outbox *outbox, char *take_data, size_t length)
         return sent >= 0;
     }
     return queue(outbox, take_data, length, (size_t)sent);
+}
+
+/* True when the peer has read all that was sent. */
+static bool is_read(int fd)
+{
+    int unread = 0;
+    return ioctl(fd, SIOCOUTQ, &unread) == 0 && unread == 0;
+}
+
+enum berth_code outbox_pass(struct outbox *outbox, const char *data, size_t length,
+                            const int *descriptor, size_t count, struct berth_err *err)
+{
+    union {
+        char bytes[CMSG_SPACE(OUTBOX_PASSED_MAX * sizeof(int))];
+        struct cmsghdr align;
+    } control = {0};
+    struct iovec part = {(void *)(uintptr_t)data, length};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = CMSG_SPACE(count * sizeof(int))};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(count * sizeof(int));
+    memcpy(CMSG_DATA(header), descriptor, count * sizeof(int));
+    uv_os_fd_t fd = -1;
+    uv_fileno((const uv_handle_t *)outbox->stream, &fd);
+    if (outbox_unsent(outbox) > 0 || (outbox->has_passed && !is_read(fd)))
+        return err_set(err, BERTH_UNAVAILABLE,
+                       "files are passed when the replies before are read: read them first");
+    ssize_t sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0)
+        return err_set_errno(err, BERTH_UNAVAILABLE, errno, "cannot pass files");
+    outbox->has_passed = true;
+    return (size_t)sent == length || outbox_send(outbox, data + sent, length - (size_t)sent)
+               ? BERTH_OK
+               : err_set(err, BERTH_UNAVAILABLE, "the caller is gone");
 }
 
 size_t outbox_unsent(const struct outbox *outbox)

@@ -135,6 +135,14 @@ absolute "idle: wake-ups in 10 s" $(($(switches) - before)) 0 ""
 memory() { awk -v key="$1:" '$1 == key { printf "%.1f", $2 * 1024 / 1e6 }' /proc/"$pid"/status; }
 absolute "idle: resident with $(basename "$node") ($(memory RssAnon) MB its own)" "$(memory VmRSS)" 10 MB
 
+"$BENCH/map" "$work/idle.sock" >"$work/map" 2>/dev/null
+look_up() { value "$1" "$work/map"; }
+absolute "mapped look-up of a transfer" "$(look_up transfer)" 50 ns
+information "  a dictionary of the same answers" "$(look_up dictionary) ns" - -
+absolute "mapped look-up of the nearest memory" "$(look_up nearest)" 50 ns
+information "  hwloc_get_local_numanode_objs, this machine" "$(look_up hwloc) ns" - -
+absolute "mapped look-up of whether it is current" "$(look_up current)" 50 ns
+
 echo
 BIN=$BIN BENCH=$BENCH tests/bench/planner.sh || missed=$((missed + $?))
 

@@ -186,7 +186,8 @@ enum berth_code options_find(struct route_work *work, struct berth_err *err)
     find_direct(&search, path, count);
     const struct route_option *reference = search.reference;
     /* beside one of which such a size is not known others would look too good, or too bad */
-    bool is_comparable = reference == NULL || reference->knows_size || work->is_nominal;
+    bool is_comparable =
+        !work->request.direct && (reference == NULL || reference->knows_size || work->is_nominal);
     for (int by = MECHANISM_COPY_ENGINE; by <= MECHANISM_KERNEL && is_comparable; by++) {
         for (int kind = PATH_HOST; kind < PATH_KINDS; kind++)
             find_single(&search, path, count, (enum path_kind)kind, (enum mechanism)by);

@@ -130,7 +130,7 @@ static int by_hops(const void *a, const void *b)
 bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count)
 {
     const place_id *memory;
-    size_t memories = matrix_memories(work->matrix, &memory),
+    size_t memories = work->request.direct ? 0 : matrix_memories(work->matrix, &memory),
            most = MECHANISMS * (1 + memories + memories * memories);
     struct list list = {.item = calloc(most, sizeof *list.item)};
     int last = work->request.overlap ? MECHANISM_COPY_ENGINE : MECHANISM_KERNEL;
@@ -138,8 +138,9 @@ bool paths_find(struct route_work *work, struct path **ret, size_t *ret_count)
         return false;
     work->is_nominal = false;
     add_direct(work, last, &list);
-    bool is_one = endpoints_share_memory(work->graph, work->request.from, work->request.to);
-    for (int by = MECHANISM_COPY_ENGINE; by <= last && !is_one; by++)
+    bool has_others = !work->request.direct &&
+                      !endpoints_share_memory(work->graph, work->request.from, work->request.to);
+    for (int by = MECHANISM_COPY_ENGINE; by <= last && has_others; by++)
         add_through(work, (enum mechanism)by, &list);
     qsort(list.item, list.count, sizeof *list.item, by_hops);
     *ret = list.item;

@@ -129,6 +129,8 @@ static enum berth_code fill(struct route_work *work, struct berth_err *err)
     if (code != BERTH_OK)
         return code;
     order_options(work);
+    if (request->direct)
+        return BERTH_OK;
     if (request->concurrent_count == 0 && !sizes_find(work))
         return err_set(err, BERTH_NO_MEMORY, "no memory for sizes");
     code = explain_cite(work, err);

@@ -40,6 +40,7 @@ struct route_request {
     bool overlap;          /* the gpus must stay free to compute: no kernels */
     bool both;             /* as many bytes go the other way at the same time */
     bool allow_unmeasured; /* options may lead without measurements */
+    bool direct;           /* only direct options, without evidence, sizes and reasons */
     /* begin with it, each by the mechanism that is faster alone */
     const struct route_transfer *concurrent;
     size_t concurrent_count; /* at most ROUTE_CONCURRENT_MAX */
