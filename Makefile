@@ -270,6 +270,10 @@ $(BUILD)/bench/map: $(BUILD)/obj/tests/bench/map.o $(BUILD)/lib/libberth.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,hwloc jansson) -lnuma -lm
+$(BUILD)/bench/copy: $(BUILD)/obj/tests/bench/copy.o $(BUILD)/lib/libberth.a
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,jansson numa) -lm
 # Only the libraries that a bench calls: the start-up time of a process is one of the results.
 $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o
 	@mkdir -p $(@D)

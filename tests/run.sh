@@ -36,7 +36,7 @@ system() {
 check() {
     title unit
     build programs all units examples standins documents \
-        "$BUILD"/bench/{year,advice_run,gpu_curves} && together unit "$(units "$BUILD")" env
+        "$BUILD"/bench/{year,advice_run,gpu_curves,copy} && together unit "$(units "$BUILD")" env
 
     title "structure, wire, system, install"
     start structure.sh tests/structure.sh

@@ -170,7 +170,7 @@ check_circles() {
 doors='
 sqlite3\.h     daemon/store/*
 hwloc[./].*h   daemon/discover/backend_hwloc*
-numa(if)?\.h   probes/* client/lib/apply.c
+numa(if)?\.h   probes/* client/lib/apply.c client/lib/pages.c
 uv\.h          daemon/base/log_limit.* daemon/varlink/* daemon/measure/* daemon/serve/claim_* daemon/serve/daemon.h daemon/main.c
 '
 check_doors() {

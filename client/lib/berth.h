@@ -491,6 +491,29 @@ BERTH_PUBLIC int berth_allocate(struct berth *berth, const struct berth_allocate
                                 struct berth_allocation **ret_allocation);
 BERTH_PUBLIC void berth_allocation_free(struct berth_allocation *allocation);
 
+/* Memory that Allocate's first option names. data: address in the host, or a device's address for
+ * kind DEVICE. allocation: the answer, of which options[0] was carried out; reasons say why. how:
+ * the calls that were made. */
+struct berth_buffer {
+    void *data;
+    int64_t bytes;
+    const struct berth_allocation *allocation;
+    const char *how;
+};
+
+/* Asks Allocate and gets the memory that it names first: pages of a NUMA node (which come there as
+ * they are touched), pinned or managed memory, or memory of a gpu. Opens CUDA's or HIP's driver
+ * where the memory is the driver's, and the default (primary) context of the gpu; what is current
+ * in the calling thread stays. Blocks.
+ *
+ * Gets nothing on failure, and never another memory. Fails as berth_allocate does, with NOT_ENOUGH
+ * when the memory has too little free, and with SYSTEM when the kernel or the driver refuses. */
+BERTH_PUBLIC int berth_alloc(struct berth *berth, const struct berth_allocate_request *request,
+                             struct berth_buffer **ret_buffer);
+/* Ends the memory and the structure. The handle may be freed before. Copies from or to the memory
+ * must be done. */
+BERTH_PUBLIC void berth_buffer_free(struct berth_buffer *buffer);
+
 /* ---- Route: which path a copy takes ---- */
 
 struct berth_transfer {
@@ -557,6 +580,41 @@ struct berth_routes {
 BERTH_PUBLIC int berth_route(struct berth *berth, const struct berth_route_request *request,
                              struct berth_routes **ret_routes);
 BERTH_PUBLIC void berth_routes_free(struct berth_routes *routes);
+
+/* ---- copies as Route advises ---- */
+
+/* Copies on the gpus of this process: CUDA's or HIP's driver, streams, and the advice so far. One
+ * thread at a time uses a copier and its handle. */
+struct berth_copier;
+
+/* Opens the driver that the process has loaded, else CUDA's, else HIP's. berth: a handle, which may
+ * be without a connection, for questions and errors; it must live as long as the copier. Fails with
+ * SYSTEM without a driver or a gpu. */
+BERTH_PUBLIC int berth_copier_new(struct berth *berth, struct berth_copier **ret_copier);
+/* Waits for copies that are not done. */
+BERTH_PUBLIC void berth_copier_free(struct berth_copier *copier);
+
+/* Copies bytes between pinned memory of the host and gpus, or between gpus. stream: a CUstream or
+ * cudaStream_t, or a hipStream_t; NULL: the default one of the current device. The copy follows
+ * earlier work in the stream, and later work there waits for it. Returns before the copy is done.
+ *
+ * Copies over several paths where Route says that this is faster: for example half of the bytes
+ * over another gpu's port and then over NVLink. Only gpus that the driver shows to this process
+ * take part. The first such copy opens the other gpu's primary context, allows access between the
+ * two, and gets at most 64 MiB for each memory between; these stay.
+ *
+ * Makes one copy as cuMemcpyAsync or hipMemcpyAsync does where that is as fast; below 4 MiB; for
+ * pageable, managed and captured copies; and without advice. Asks the daemon once for each pair of
+ * places and power of two of bytes, at most 200 ms each time. Asks no more once it got no answer.
+ *
+ * Fails with SYSTEM when the driver refuses. What was started by then is still before later work in
+ * the stream. */
+BERTH_PUBLIC int berth_copy(struct berth_copier *copier, void *to, const void *from, size_t bytes,
+                            void *stream);
+
+/* Tells how the last copy was made, in one line, and why as one copy; "" before the first. Valid
+ * until the next copy. */
+BERTH_PUBLIC const char *berth_copy_how(const struct berth_copier *copier);
 
 /* ---- Report: how long it took ---- */
 

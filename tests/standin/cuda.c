@@ -160,6 +160,16 @@ PUBLIC int cuDevicePrimaryCtxRelease_v2(int device)
                : (int)driver_close(at("cuDevicePrimaryCtxRelease_v2", device));
 }
 
+PUBLIC int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
+{
+    *flags = 0;
+    return device < 0 || device >= driver_model()->device_count
+               ? CODE_INVALID_DEVICE
+               : (int)driver_is_open(at("cuDevicePrimaryCtxGetState", device), active);
+}
+
+PUBLIC int cuCtxGetCurrent(const struct context **context) { return *context = current, CODE_OK; }
+
 PUBLIC int cuCtxSetCurrent(const struct context *context)
 {
     int code =
@@ -220,6 +230,27 @@ PUBLIC int cuMemAllocManaged(uint64_t *address, size_t bytes, unsigned flags)
     (void)flags;
     return HERE(driver_managed_alloc(here("cuMemAllocManaged"), bytes, address));
 }
+/* One attribute of an address: its context, kind, whether it is managed, its device. */
+PUBLIC int cuPointerGetAttribute(void *value, int attribute, uint64_t address)
+{
+    enum { CONTEXT = 1, TYPE = 2, MANAGED = 8, DEVICE = 9, HOST_TYPE = 1, DEVICE_TYPE = 2 };
+    enum memory_owner owner;
+    int device;
+    int code = driver_pointer(here("cuPointerGetAttribute"), address, &owner, &device);
+    if (code != CODE_OK)
+        return code;
+    if (attribute == CONTEXT)
+        *(const struct context **)value = device < 0 ? NULL : &contexts[device];
+    else if (attribute == TYPE)
+        *(unsigned *)value = owner == MEMORY_DEVICE ? DEVICE_TYPE : HOST_TYPE;
+    else if (attribute == MANAGED)
+        *(unsigned char *)value = owner == MEMORY_MANAGED;
+    else if (attribute == DEVICE)
+        *(int *)value = device < 0 ? 0 : device;
+    else
+        return CODE_INVALID_VALUE;
+    return CODE_OK;
+}
 PUBLIC int cuMemAdvise(uint64_t address, size_t bytes, int advice, int device)
 {
     return HERE(driver_advise(here("cuMemAdvise"), address, bytes, advice, device));
@@ -246,6 +277,14 @@ PUBLIC int cuCtxSynchronize(void) { return HERE(driver_device_wait(here("cuCtxSy
 PUBLIC int cuStreamQuery(void *stream)
 {
     return HERE(driver_stream_query(here("cuStreamQuery"), stream));
+}
+PUBLIC int cuStreamGetCtx(void *stream, const struct context **context)
+{
+    int device = 0;
+    int code = driver_stream_device(here("cuStreamGetCtx"), stream, &device);
+    if (code == CODE_OK)
+        *context = &contexts[device];
+    return code;
 }
 PUBLIC int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {

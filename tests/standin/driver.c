@@ -170,6 +170,16 @@ enum code driver_close(struct driver_call call)
     return driver_end(world, CODE_OK);
 }
 
+enum code driver_is_open(struct driver_call call, int *ret_is_open)
+{
+    struct world *world;
+    enum code code;
+    if (!driver_begin(call, MODEL_CALL_DEVICE, &world, NULL, &code))
+        return code;
+    *ret_is_open = world->device[call.device].contexts > 0;
+    return driver_end(world, CODE_OK);
+}
+
 enum code driver_enter(struct driver_call call)
 {
     struct world *world;
@@ -321,6 +331,21 @@ enum code driver_host_address(struct driver_call call, void *memory, uint64_t *r
     if (!memory_find(world->memory, (uint64_t)(uintptr_t)memory, 1, &spot) || spot.block == NULL)
         return driver_end(world, CODE_INVALID_VALUE);
     *ret_address = (uint64_t)(uintptr_t)memory;
+    return driver_end(world, CODE_OK);
+}
+
+enum code driver_pointer(struct driver_call call, uint64_t address, enum memory_owner *ret_owner,
+                         int *ret_device)
+{
+    struct world *world;
+    struct memory_spot spot;
+    enum code code;
+    if (!driver_begin(call, MODEL_CALL_QUERY, &world, NULL, &code))
+        return code;
+    if (!memory_find(world->memory, address, 1, &spot) || spot.block == NULL)
+        return driver_end(world, CODE_INVALID_VALUE);
+    *ret_owner = spot.block->owner;
+    *ret_device = spot.block->device;
     return driver_end(world, CODE_OK);
 }
 

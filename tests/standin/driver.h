@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "codes.h"
+#include "memory.h"
 #include "model.h"
 
 /* The device that is current for the calling thread, by cuda.c or hip.c. */
@@ -26,6 +27,8 @@ enum code driver_device(struct driver_call call, int device,
 enum code driver_open(struct driver_call call);
 /* with everything in its memory when it was the last */
 enum code driver_close(struct driver_call call);
+/* whether somebody has it open */
+enum code driver_is_open(struct driver_call call, int *ret_is_open);
 enum code driver_enter(struct driver_call call);
 enum code driver_can_access(struct driver_call call, int peer, int *ret_can);
 enum code driver_access_peer(struct driver_call call, int peer);
@@ -40,6 +43,10 @@ enum code driver_register(struct driver_call call, void *memory, size_t bytes,
                           enum model_kind kind);
 enum code driver_unregister(struct driver_call call, void *memory);
 enum code driver_host_address(struct driver_call call, void *memory, uint64_t *ret_address);
+/* Whose an address is: of a block of memory that the runtime knows. device: its own, -1 of the
+ * host's. */
+enum code driver_pointer(struct driver_call call, uint64_t address, enum memory_owner *ret_owner,
+                         int *ret_device);
 enum code driver_advise(struct driver_call call, uint64_t address, size_t bytes, int advice,
                         int device);
 enum code driver_prefetch(struct driver_call call, uint64_t address, size_t bytes, int device,
@@ -49,6 +56,7 @@ enum code driver_stream_new(struct driver_call call, void **ret_stream);
 enum code driver_stream_free(struct driver_call call, void *stream);
 enum code driver_stream_wait(struct driver_call call, void *stream);
 enum code driver_stream_query(struct driver_call call, void *stream);
+enum code driver_stream_device(struct driver_call call, void *stream, int *ret_device);
 enum code driver_stream_after(struct driver_call call, void *stream, void *event);
 enum code driver_device_wait(struct driver_call call);
 enum code driver_event_new(struct driver_call call, bool is_timed, void **ret_event);

@@ -66,6 +66,18 @@ enum code driver_device_wait(struct driver_call call)
     return driver_end(world, state_of(world, call.device));
 }
 
+enum code driver_stream_device(struct driver_call call, void *stream, int *ret_device)
+{
+    struct world *world;
+    enum code code;
+    if (!driver_begin(call, MODEL_CALL_QUERY, &world, NULL, &code))
+        return code;
+    const struct world_stream *own = driver_stream(world, call, stream);
+    if (own != NULL)
+        *ret_device = own->device;
+    return driver_end(world, own == NULL ? CODE_INVALID_HANDLE : CODE_OK);
+}
+
 enum code driver_stream_query(struct driver_call call, void *stream)
 {
     struct world *world;

@@ -220,6 +220,27 @@ PUBLIC int hipMallocManaged(void **memory, size_t bytes, unsigned flags)
     return give_pointer(HERE(driver_managed_alloc(here("hipMallocManaged"), bytes, &address)),
                         &address, memory);
 }
+/* Kinds of memory have other numbers from version 6 on. */
+PUBLIC int hipPointerGetAttribute(void *value, int attribute, void *memory)
+{
+    enum { TYPE = 2, MANAGED = 8, DEVICE = 9, NEW_TYPES = 60000000 };
+    enum memory_owner owner;
+    int device;
+    int code = HERE(driver_pointer(here("hipPointerGetAttribute"), (uint64_t)(uintptr_t)memory,
+                                   &owner, &device));
+    if (code != CODE_OK)
+        return code;
+    unsigned host = driver_model()->driver >= NEW_TYPES ? 1 : 0;
+    if (attribute == TYPE)
+        *(unsigned *)value = owner == MEMORY_DEVICE ? host + 1 : host;
+    else if (attribute == MANAGED)
+        *(unsigned *)value = owner == MEMORY_MANAGED;
+    else if (attribute == DEVICE)
+        *(int *)value = device < 0 ? 0 : device;
+    else
+        return CODE_INVALID_VALUE;
+    return CODE_OK;
+}
 PUBLIC int hipMemAdvise(const void *memory, size_t bytes, int advice, int device)
 {
     return HERE(
@@ -246,6 +267,10 @@ PUBLIC int hipStreamSynchronize(void *stream)
 PUBLIC int hipStreamQuery(void *stream)
 {
     return HERE(driver_stream_query(here("hipStreamQuery"), stream));
+}
+PUBLIC int hipStreamGetDevice(void *stream, int *device)
+{
+    return HERE(driver_stream_device(here("hipStreamGetDevice"), stream, device));
 }
 PUBLIC int hipStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
