@@ -74,6 +74,9 @@ static bool are_numbers_inside(const struct berth_map *map)
             if (map->nearest[p][kind] < -1 || map->nearest[p][kind] >= (int64_t)map->places)
                 return false;
     }
+    for (uint32_t i = 0; i < header->piece_count; i++)
+        if (map->piece[i].from_bytes < 1)
+            return false;
     for (uint64_t i = 0; i < pairs; i++)
         if (map->pair[i] > map->pair[i + 1])
             return false;

@@ -149,6 +149,8 @@ static void wrong_numbers_are_refused(void **state)
     REFUSED(block.pair[4] = 4);
     REFUSED(block.pair[2] = UINT32_MAX);
     REFUSED(block.pair[1] = 2);
+    REFUSED(block.piece[2].from_bytes = 0);
+    REFUSED(block.piece[0].from_bytes = INT64_MIN);
 #undef REFUSED
     assert_int_equal(open_files(), before);
 }
