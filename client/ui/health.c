@@ -118,10 +118,13 @@ static void put_evidence(struct ui *ui, const json_t *finding)
     const char *unit = ui_member(finding, "unit"), *code = ui_member(finding, "code");
     int64_t at_s = json_integer_value(json_object_get(cell, "measured_at_s")),
             since_s = json_integer_value(json_object_get(finding, "since_s"));
-    char number[UI_NUMBER], when[UI_NUMBER], interval[2 * UI_NUMBER + 8];
+    char number[UI_NUMBER], high[UI_NUMBER], when[UI_NUMBER], interval[2 * UI_NUMBER + 8];
     if (!json_is_object(cell))
         return;
     ui_interval(ui, cell, unit, interval, sizeof interval);
+    ui_value(ui, number, ui_member_number(cell, "low"), unit);
+    if (strcmp(number, ui_value(ui, high, ui_member_number(cell, "high"), unit)) == 0)
+        interval[0] = '\0'; /* both ends round to one figure */
     ui_pad(ui, 12);
     ui_line(ui, 14, "measured %s%s%s%s%s%s",
             ui_value(ui, number, ui_member_number(finding, "value"), unit),
@@ -206,6 +209,7 @@ static void put_finding(struct ui *ui, const json_t *finding, const json_t *befo
 static void put_unconfirmed(struct ui *ui, const json_t *unconfirmed)
 {
     const json_t *finding;
+    char when[UI_NUMBER];
     size_t i;
     json_array_foreach(unconfirmed, i, finding)
     {
@@ -213,9 +217,16 @@ static void put_unconfirmed(struct ui *ui, const json_t *unconfirmed)
         ui_text(&line, ui_member(finding, "place"));
         ui_put(&line, ": ");
         ui_text(&line, ui_member(finding, "text"));
-        ui_put(&line, "; measured again soon, no finding yet");
-        ui_put(ui, "  seen once  ");
+        int64_t since_s = json_integer_value(json_object_get(finding, "since_s"));
+        if (since_s > 0)
+            ui_put(&line, ", at %s", ui_when(when, since_s));
+        ui_put(&line, "; no finding yet");
+        ui_put(ui, "  seen once ");
         ui_paragraph(ui, 12, line.text == NULL ? "" : line.text);
+        ui_pad(ui, 12);
+        ui_line(
+            ui, 14,
+            "do: wait until berthd has measured it again, or berth probe two minutes after that");
         ui->failed = ui->failed || line.failed;
         ui_done(&line);
         if (ui->why)
@@ -251,6 +262,10 @@ void ui_health(struct ui *ui, const json_t *reply)
     char when[UI_NUMBER];
     ui_verdict(ui, reply);
     put_unconfirmed(ui, json_object_get(reply, "unconfirmed"));
+    bool has_past = strcmp(ui_member(reply, "origin"), "live") == 0 ||
+                    strcmp(ui_member(reply, "origin"), "standin") == 0;
+    if (ui->why && has_past && json_array_size(json_object_get(reply, "findings")) > 0)
+        ui_put(ui, "every slow value by itself: berth history --all\n");
     int64_t at_s = json_integer_value(json_object_get(reply, "last_probe_at_s"));
     ui_style(ui, UI_DIM);
     if (at_s > 0)

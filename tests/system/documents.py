@@ -237,6 +237,18 @@ def guides_name_commands_and_options_that_there_are():
     assert len(seen) > 12, seen
 
 
+def the_readmes_two_lines_start_a_daemon():
+    """Without root's folders and without an installation: in a folder whose build/bin is there."""
+    lines = re.search(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), re.S | re.M)[1]
+    assert len(lines.splitlines()) == 2 and "`kill %1` ends it" in (ROOT / "README.md").read_text(), lines
+    with tempfile.TemporaryDirectory(prefix="berth-readme-") as folder:
+        os.mkdir(f"{folder}/build")
+        os.symlink(pathlib.Path(BIN).absolute(), f"{folder}/build/bin")
+        done = subprocess.run(["bash", "-m", "-c", lines + "berth health\nkill %1\nwait\n"], cwd=folder, capture_output=True, text=True, timeout=200)
+        assert re.search(r"^state +ready$", done.stdout, re.M) and re.search(r"^(healthy|degraded|unhealthy|unknown): ", done.stdout, re.M), done
+        assert re.search(r"^origin +live$", done.stdout, re.M) and os.listdir(f"{folder}/build/state"), done
+
+
 def anchors(page):
     """The anchors that GitHub makes of a page's headings."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M)
@@ -454,7 +466,7 @@ if __name__ == "__main__":
     sys.exit(run_tests([tools_find_nothing_wrong_with_the_pages, every_page_that_is_named_is_there, berth_1_has_every_command_and_option, berth_1_says_of_each_what_the_help_says,
                         berthd_8_has_every_option, berth_conf_5_has_every_key_and_default, libberth_3_has_every_function, programming_has_every_answer, bash_completes_what_the_tables_have,
                         bash_completes_the_command_behind_exec,
-                        bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are,
+                        bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are, the_readmes_two_lines_start_a_daemon,
                         every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_are_short_and_so_are_all_sentences,
                         the_first_screen_of_a_guide_has_its_questions, measuring_has_every_metric, the_list_of_documents_has_every_page, the_glossary_is_short, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, health_has_cause_and_action_of_every_finding, errors_has_every_counter_and_xid,
                         pictures_are_what_the_command_draws, the_command_knows_no_code_that_there_is_not, the_codes_page_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)

@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,28 @@ def measured(name, *lines):
             done = berth("--socket", daemon.socket, "probe")
             assert done.returncode == 0, done.stderr
             yield daemon
+
+
+def a_node_that_gets_slower_says_what_since_when_and_what_to_do():
+    """The commands of the administrator's guide; one measurement decides, so that nobody waits."""
+    guide = (HERE.parent.parent / "docs/ADMIN.md").read_text()
+    block = re.search(r"^```sh clone\n(.*?)^```", guide, re.S | re.M)[1]
+    assert "sleep 120\n" in block and "make standins\n" in block, block
+    with tempfile.TemporaryDirectory(prefix="berth-slow-") as folder:
+        for name in ("tests", "docs"):
+            os.symlink(HERE.parent.parent / name, f"{folder}/{name}")
+        os.makedirs(f"{folder}/build")
+        os.symlink(pathlib.Path(BIN).absolute(), f"{folder}/build/bin")
+        block = re.sub(r"^(make|sleep) .*\n", "", block, flags=re.M).replace("daemon.sh h200x4 build/slow-node &", "daemon.sh h200x4 build/slow-node 'duty_percent = 0' &")
+        done = subprocess.run(["bash", "-m", "-c", block + "wait\n"], cwd=folder, capture_output=True, text=True, timeout=200, env={**os.environ, "LANG": "C.UTF-8", "STANDIN": os.environ["STANDIN"]})
+    said = " ".join(done.stdout.split())
+    healthy, once, slow, why = re.findall(r"(?:healthy|degraded): .*?(?=last measured)", said)
+    assert healthy.startswith("healthy: ") and healthy.endswith("none out of line "), (done.stdout, done.stderr)
+    for text in (once, slow, why):
+        assert text.startswith("degraded: numa0: host_gpu_copy_engine from numa0 to gpu2 is 9 GB/s, 14 % of what is stated (63.02)"), done.stdout
+        assert re.search(r"\[below-nominal\] since 20\d\d-\d\d-\d\d [0-9:]+ \S+ do: look for IOMMU", text), done.stdout
+    assert len(set(re.findall(r"\[below-nominal\] since (\S+ \S+)", said))) == 1 and "measured " not in slow, done.stdout
+    assert "measured 9 GB/s, 20" in why and "expected 63.0 GB/s: the rate that firmware or the link states by its own past: " in why and "conditions, compared with those of 20" in why, done.stdout
 
 
 def recorded_nodes_are_healthy():
@@ -148,7 +171,7 @@ def broken_lines_of_a_folder_are_told():
         assert cells["core3"]["value"] > 0, cells["core3"]
 
 
-TESTS = [recorded_nodes_are_healthy, broken_lines_of_a_folder_are_told, where_nothing_was_measured_is_unknown, virtual_nodes_are_healthy, a_slow_gpu_is_one_finding,
+TESTS = [a_node_that_gets_slower_says_what_since_when_and_what_to_do, recorded_nodes_are_healthy, broken_lines_of_a_folder_are_told, where_nothing_was_measured_is_unknown, virtual_nodes_are_healthy, a_slow_gpu_is_one_finding,
          a_narrow_link_is_the_one_finding_of_what_it_makes_slow,
          what_sources_disagree_about_is_told_by_topo]
 

@@ -122,6 +122,8 @@ def one_look_is_no_finding_and_the_next_good_one_drops_it():
         assert LINK & {seen["place"]} and seen["code"] == "slower-than-baseline", seen
         told = berth(daemon, "health")
         assert told.returncode == 0 and told.stdout.startswith("healthy: ") and "seen once" in told.stdout, told
+        assert "do: wait until berthd has measured it again, or berth probe two minutes after that" in " ".join(told.stdout.split()), told
+        assert "looks: 1 in a row beyond that limit\n" in berth(daemon, "health", "--why").stdout, told
         probe(daemon, node)
         assert is_quiet(daemon) and check(daemon)["unconfirmed"] == [], check(daemon)
         # What was dropped counts as no first look.
@@ -216,6 +218,8 @@ def on_the_first_day_equals_suffice():
         daemon.wait_ready()
         [finding] = check(daemon)["findings"]
         assert (finding["code"], finding["place"], check(daemon)["verdict"]) == ("slower-than-peers", "gpu3", "degraded"), finding
+        told = berth(daemon, "health", "--why").stdout
+        assert "do: berth matrix gpu_stream --intervals" in told and told.endswith("\nfor gpus of the stand-in driver, not real ones\n") and "\nevery slow value by itself: berth history --all\n" in told, told
         assert berth(daemon, "health").returncode == 1
 
 
