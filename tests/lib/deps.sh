@@ -21,7 +21,10 @@ packages() {
     lake) echo nodejs npm python3 ;;
     numa) echo qemu-system-x86 seabios busybox-static cpio ;;
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins util-linux ;;
-    deb) echo build-essential dpkg-dev debhelper lintian libslurm-dev ;;
+    deb)
+        echo build-essential dpkg-dev debhelper lintian libslurm-dev dh-python python3 \
+            python3-setuptools python3-wheel
+        ;;
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio e2fsprogs ;;
     lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev ;;
     *)

@@ -32,13 +32,14 @@ files >"$work/before"
 
 within sh -c 'dpkg -i /debs/*.deb' || not_ok "the packages can be installed"
 within dpkg --audit && [ ! -s "$work/log" ] || not_ok "nothing is left half done"
-for package in berthd berth berth-slurm libberth1 libberth-dev; do within dpkg -s $package && grep -q '^Status: install ok installed' "$work/log" || not_ok "$package is installed"; done
+for package in berthd berth berth-slurm libberth1 libberth-dev python3-berth; do within dpkg -s $package && grep -q '^Status: install ok installed' "$work/log" || not_ok "$package is installed"; done
 ok "the packages are installed, with what a clean system and their dependencies have"
 within id berth && grep -q 'render' "$work/log" && grep -q 'video' "$work/log" || not_ok "the user berth is made, in the groups of GPUs' device nodes"
 wanted || not_ok "the units are enabled"
 ok "the user is there and the units are enabled"
 within berth --version && grep -qx "berth $version" "$work/log" || not_ok "berth starts"
 within berthd --check-config || not_ok "the configuration that comes along is right"
+within python3 -c 'import berth; print(berth.__version__, berth.take().reason)' && grep -qx "$version no daemon at /run/berth/berth.sock" "$work/log" || not_ok "Python has the package"
 within berth --node /debs status || [ $? = 65 ] || not_ok "berth finds berthd"
 for file in usr/share/man/man{1/berth.1,3/libberth.3,5/berth.conf.5,8/berthd.8}.gz usr/share/bash-completion/completions/berth usr/share/zsh/vendor-completions/_berth \
     usr/include/berth.h usr/libexec/berth/berth-probe-cpu usr/libexec/berth/berth-probe-gpu usr/libexec/berth/berth-probe-events usr/libexec/berth/slurm/prolog usr/share/doc/berthd/ADMIN.md.gz usr/share/doc/berthd/measured/cpu.md.gz; do
@@ -66,11 +67,11 @@ ok "an upgrade keeps a changed configuration and what was measured"
 ! [ -L "$root/etc/systemd/system/multi-user.target.wants/berthd.service" ] || not_ok "a service that was disabled stays disabled over an upgrade"
 ok "a service that was disabled stays disabled over an upgrade"
 
-within dpkg -r berth-slurm libberth-dev libberth1 berthd berth || not_ok "the packages can be removed"
+within dpkg -r berth-slurm libberth-dev libberth1 python3-berth berthd berth || not_ok "the packages can be removed"
 [ ! -e "$root/usr/bin/berthd" ] && [ ! -e "$root/usr/libexec/berth" ] && [ ! -e "$root/lib/systemd/system/berthd.service" ] || not_ok "programs and units go"
 [ -e "$root/etc/berth/berth.conf" ] && [ -e "$root/var/lib/berth/berth.db" ] || not_ok "configuration and measurements stay"
 ok "removing takes the programs and the units, and leaves the configuration and what was measured"
-within dpkg -P berth-slurm libberth-dev libberth1 berthd berth || not_ok "the packages can be purged"
+within dpkg -P berth-slurm libberth-dev libberth1 python3-berth berthd berth || not_ok "the packages can be purged"
 files >"$work/after"
 diff "$work/before" "$work/after" >"$work/log" || not_ok "purging leaves nothing"
 ok "purging leaves nothing but the user"
