@@ -18,6 +18,7 @@ import idl
 HEAD = '"""{about} Made by generate.py from {source}: do not edit."""\n'
 FUNCTIONS = {"Allocate": "alloc", "Check": "health", "Load": "load_test"}  # others follow a rule
 RESULTS = {"GetMatrix": "Matrix"}  # classes with more than the reply's fields
+OMITTED = {"Map"}  # hands out file descriptors, which libberth reads
 STREAMS = {"Watch", "Record", "Probe", "Load"}  # give each reply, by `more`
 SIMPLE = {"bool": ("boolean", "bool"), "int": ("integer", "int"), "float": ("real", "float"),
           "string": ("text", "str"), "enum": ("text", "str")}
@@ -246,7 +247,7 @@ def main():
         types.begin(interface)
         for name, type_ in interface.types.items():
             types.add(types.named[name], type_, about[name])
-        for name in interface.methods:
+        for name in [name for name in interface.methods if name not in OMITTED]:
             types.add(name + "Reply", interface.methods[name][1], f"The answer of {name}.")
             methods.append(Method(interface, name, about[name], types.named))
         errors.update({name: errors.get(name) or about[name] for name in interface.errors})

@@ -66,7 +66,7 @@ def test_every_method_is_a_function():
                 for method in idl.Interface(text).methods]
     assert asked <= {name.replace("io.berth.", "") for name in declared}
     ours = [name for name, its in vars(berth.Client).items() if callable(its)]
-    assert len(ours) == len(declared)
+    assert len(ours) == len(declared) - 1  # Map hands out file descriptors
     assert all(hasattr(berth, name) and hasattr(aio, name) and hasattr(aio.Client, name)
                for name in ours)
 
