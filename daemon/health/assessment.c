@@ -239,7 +239,8 @@ static bool awaits_second_look(const struct snapshot *snap, const struct value *
 }
 
 /* Copies the time of the open finding. A worse value is confirmed by a fact that explains it, or by
- * the same finding from a measurement some minutes later. */
+ * the same finding from a measurement some minutes later. One some minutes earlier is later, by a
+ * clock that was set back. */
 static void copy_opened(const struct snapshot *snap, const struct health_limits *limits,
                         struct finding *finding)
 {
@@ -250,9 +251,9 @@ static void copy_opened(const struct snapshot *snap, const struct health_limits 
     if (opened != NULL)
         finding->since_s = opened->since_s;
     finding->is_unconfirmed =
-        is_doubtful && (opened == NULL ||
-                        (opened->is_unconfirmed &&
-                         finding->of->measured_at_s < opened->since_s + ASSESSMENT_SECOND_LOOK_S));
+        is_doubtful && (opened == NULL || (opened->is_unconfirmed &&
+                                           llabs(finding->of->measured_at_s - opened->since_s) <
+                                               ASSESSMENT_SECOND_LOOK_S));
 }
 
 /* Marks the finding that counts unlisted values as unconfirmed while all of these are. */

@@ -4,7 +4,7 @@
 
 #include "health/findings.h"
 
-enum action { RESET, RESTART, POWER, LATER, PROGRAM, WATCH, MESSAGE };
+enum action { RESET, RESTART, POWER, LATER, PROGRAM, WATCH, MESSAGE, LINK };
 
 /* Up to POWER they drain the node. */
 static const char *const actions[] = {
@@ -15,6 +15,7 @@ static const char *const actions[] = {
     [PROGRAM] = "start the programs on it again",
     [WATCH] = "replace the GPU when it returns",
     [MESSAGE] = "",
+    [LINK] = "",
 };
 
 static const struct xid {
@@ -60,18 +61,23 @@ static bool add_xid(struct findings *findings, const struct place *place,
     char count[64];
     if (xid == NULL || is_recovered(event))
         return true;
-    struct finding *finding = findings_add(findings, xid->severity, "xid", place->name);
+    bool is_fatal = xid->action == LINK && kernel_events_is_fatal(event);
+    struct finding *finding =
+        findings_add(findings, is_fatal ? SEVERITY_CRITICAL : xid->severity, "xid", place->name);
     if (finding == NULL)
         return false;
     write_count(event, count, sizeof count);
     snprintf(finding->subject, sizeof finding->subject, "%d", event->number);
-    if (xid->action == MESSAGE)
+    if (is_fatal)
+        snprintf(finding->text, sizeof finding->text, "Xid %d, %sfatal %s: %s: %.120s", xid->number,
+                 count, xid->meaning, actions[RESET], event->text);
+    else if (xid->action >= MESSAGE)
         snprintf(finding->text, sizeof finding->text, "Xid %d, %s%s: %.120s", xid->number, count,
                  xid->meaning, event->text);
     else
         snprintf(finding->text, sizeof finding->text, "Xid %d, %s%s: %s", xid->number, count,
                  xid->meaning, actions[xid->action]);
-    finding->drain = xid->action <= POWER;
+    finding->drain = is_fatal || xid->action <= POWER;
     finding->at_s = event->first_s;
     return true;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "health/assessment.h"
 #include "measure/programs.h"
 
 static size_t index_of(const struct freshness *freshness, enum metric metric, place_id place)
@@ -68,14 +69,16 @@ struct candidate {
 };
 
 /* Returns the time when the value is to be measured again because its finding is unconfirmed; 0
- * none. */
-static int64_t second_look_s(const struct choice *choice, const struct value *value)
+ * none. Of a first look beyond now, by a clock that was set back, it counts from the last one. */
+static int64_t second_look_s(const struct choice *choice, const struct value *value, int64_t last_s)
 {
     const struct snapshot *snapshot = choice->snapshot;
     for (size_t i = 0; i < snapshot->second_look_count; i++) {
         const struct second_look *look = &snapshot->second_look[i];
         if (look->metric == value->metric && look->from == value->from && look->to == value->to)
-            return look->due_s;
+            return look->due_s <= choice->now_s + ASSESSMENT_SECOND_LOOK_S
+                       ? look->due_s
+                       : last_s + ASSESSMENT_SECOND_LOOK_S;
     }
     return 0;
 }
@@ -111,7 +114,7 @@ static bool candidate_of(const struct choice *choice, const struct value *value,
         return false;
     size_t index = index_of(freshness, one.metric, one.place);
     int64_t last_s = latest_of(value->measured_at_s, freshness->tried_s[index], choice->now_s),
-            look_s = second_look_s(choice, value);
+            look_s = second_look_s(choice, value, last_s);
     if (look_s > last_s && (wanted_s == 0 || look_s < wanted_s))
         wanted_s = look_s;
     one.is_wanted = wanted_s > 0 && wanted_s <= choice->now_s;

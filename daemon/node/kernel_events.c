@@ -54,6 +54,11 @@ static struct kernel_event *oldest(struct kernel_events *events)
     return found;
 }
 
+bool kernel_events_is_fatal(const struct kernel_event *event)
+{
+    return event->kind == KERNEL_EVENT_XID && strstr(event->text, " Fatal ") != NULL;
+}
+
 bool kernel_events_enter(struct kernel_events *events, const struct kernel_event *seen)
 {
     for (size_t i = 0; i < events->count; i++) {
@@ -63,8 +68,12 @@ bool kernel_events_enter(struct kernel_events *events, const struct kernel_event
             continue;
         int64_t first_s = known->first_s < seen->first_s ? known->first_s : seen->first_s;
         int64_t count = known->count + seen->count;
-        if (seen->at_s >= known->at_s)
+        int64_t at_s = known->at_s > seen->at_s ? known->at_s : seen->at_s;
+        bool known_is_fatal = kernel_events_is_fatal(known),
+             seen_is_fatal = kernel_events_is_fatal(seen);
+        if (seen_is_fatal != known_is_fatal ? seen_is_fatal : seen->at_s >= known->at_s)
             *known = *seen;
+        known->at_s = at_s;
         known->first_s = first_s;
         known->count = count < WHOLE_MAX ? count : WHOLE_MAX;
         return true;

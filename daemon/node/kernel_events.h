@@ -40,7 +40,7 @@ struct kernel_event {
     int number; /* of an Xid or SXid; 0 others */
     int64_t count;
     int64_t first_s, at_s; /* the first, the latest */
-    char text[160];        /* the latest message */
+    char text[160];        /* the latest message; of an Xid the latest fatal one, if any is */
 };
 
 struct kernel_events {
@@ -57,6 +57,9 @@ bool kernel_events_copy(const struct kernel_events *from, struct kernel_events *
 
 /* Adds an event to those of its kind, number and device. False when out of memory. */
 bool kernel_events_enter(struct kernel_events *events, const struct kernel_event *seen);
+
+/* True for an Xid whose message has the word Fatal, as those of NVLinks from Blackwell on have. */
+bool kernel_events_is_fatal(const struct kernel_event *event);
 
 /* Keeps those for which keep returns true. */
 void kernel_events_filter(struct kernel_events *events,

@@ -205,6 +205,9 @@ bool tuning_is_stale(const struct tuning *tuning, const struct graph *graph, pla
                  place->name, (long long)clock_mhz, (long long)tuning->clock_max_mhz);
     else if (now_s > 0 && tuning->tuned_at_s == 0)
         snprintf(why, TUNING_WHY_SIZE, "it is not known when it was tuned");
+    else if (now_s > 0 && tuning->tuned_at_s - now_s > TUNING_FRESH_S)
+        snprintf(why, TUNING_WHY_SIZE, "its time is more than %lld days ahead of the clock",
+                 (long long)(TUNING_FRESH_S / 86400));
     else if (now_s > 0 && now_s - tuning->tuned_at_s > TUNING_FRESH_S)
         snprintf(why, TUNING_WHY_SIZE, "it was tuned more than %lld days ago",
                  (long long)(TUNING_FRESH_S / 86400));

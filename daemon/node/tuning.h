@@ -38,9 +38,9 @@ bool tuning_find(const char *shapes, const char *model, const char *use, struct 
 char *tuning_merge(const char *before, const char *after);
 
 /* True when the result no longer holds for the GPU's model, with the reason: it is older than
- * TUNING_FRESH_S at now_s (0: no age counts), or of an unknown age, or the driver's version, power
- * cap or highest clock is another. The first GPU of a model tunes for all, so its limits count. An
- * unknown limit is no reason. */
+ * TUNING_FRESH_S at now_s or as far ahead of it (0: no age counts), or of an unknown age, or the
+ * driver's version, power cap or highest clock is another. The first GPU of a model tunes for all,
+ * so its limits count. An unknown limit is no reason. */
 bool tuning_is_stale(const struct tuning *tuning, const struct graph *graph, place_id gpu,
                      int64_t now_s, char why[TUNING_WHY_SIZE]);
 

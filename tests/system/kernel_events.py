@@ -117,6 +117,31 @@ def events_are_findings_since_their_time():
                 assert len(found(daemon, "aer")) == 2 and [f["text"] for f in found(daemon, "xid") if f["place"] == "gpu0"][0].startswith("Xid 94, 3 times"), found(daemon, "xid")
 
 
+def an_nvlink_error_is_as_grave_as_its_message():
+    """A fatal one stays one when another follows; numbers whose action is to restart or to look."""
+    said = "NVRM: Xid (PCI:0000:00:{:02x}): {}, {}   XC0 i0 Link 09 (0x025525c6 0x00000000)"
+    with tempfile.TemporaryDirectory() as folder:
+        log = Log(folder)
+        log.say(said.format(6, 149, "NETIR_LINK_EVT  Fatal"), at_s=60)
+        log.say(said.format(6, 149, "NETIR_LINK_EVT  Nonfatal"), said.format(7, 145, "RLW_RXPIPE  Nonfatal"), at_s=90)
+        log.read()
+        with daemon_of(folder, log) as daemon:
+            fatal, other = sorted(found(daemon, "xid"), key=lambda f: f["severity"])
+            assert (fatal["place"], fatal["severity"], other["place"], other["severity"]) == ("gpu0", "critical", "gpu1", "warning"), (fatal, other)
+            assert fatal["text"].startswith("Xid 149, 2 times: fatal NVLink error (NETIR): reset the GPU: ") and "  Fatal " in fatal["text"], fatal
+            assert other["text"].startswith("Xid 145, NVLink error (RLW): ") and "Nonfatal" in other["text"], other
+            assert daemon.call("io.berth.Health.Check")["drain"] is True
+    with tempfile.TemporaryDirectory() as folder:
+        log = Log(folder)
+        log.say(said.format(7, 145, "RLW_RXPIPE  Nonfatal"), XID.format(6, 159), at_s=60)
+        log.read()
+        with daemon_of(folder, log) as daemon:
+            assert daemon.call("io.berth.Health.Check")["drain"] is False and len(found(daemon, "xid")) == 2, found(daemon, "xid")
+            log.say(XID.format(6, 151), at_s=90)
+            log.read()
+            assert until(lambda: daemon.call("io.berth.Health.Check")["drain"]), found(daemon, "xid")
+
+
 def accepted_events_alarm_no_more():
     with tempfile.TemporaryDirectory() as folder:
         log = Log(folder)
@@ -271,7 +296,7 @@ def the_unit_is_right_and_shut():
         assert done.returncode == 0 and done.stdout.endswith('{"record":"end"}\n') or "not permitted" in done.stderr, done
 
 
-TESTS = [lines_become_records_and_the_file_is_replaced_at_once, events_are_findings_since_their_time, accepted_events_alarm_no_more,
+TESTS = [lines_become_records_and_the_file_is_replaced_at_once, events_are_findings_since_their_time, an_nvlink_error_is_as_grave_as_its_message, accepted_events_alarm_no_more,
          old_events_and_those_of_another_boot_are_none, hostile_files_give_one_note_and_lose_nothing, a_recorded_node_has_its_events, a_gpu_throttled_in_three_of_eight_runs_is_a_finding, the_unit_is_right_and_shut]
 
 

@@ -140,6 +140,27 @@ static void a_clock_set_back_makes_all_due_once(void **state)
     snapshot_unref(snapshot);
 }
 
+/* The first look was at a time that is an hour ahead now. */
+static void a_clock_set_back_delays_no_second_look(void **state)
+{
+    struct world *world = *state;
+    const int64_t back_s = NOW - 3600;
+    add(world, METRIC_CPU_COPY, world->core[1], world->core[0], 0, 100);
+    add(world, METRIC_GPU_STREAM, world->gpu[0], world->gpu[0], 3700, 100);
+    struct snapshot *snapshot = snapshot_of(world);
+    struct second_look look = {METRIC_CPU_COPY, world->core[1], world->core[0], NOW + 120};
+    snapshot->second_look = calloc(1, sizeof look);
+    snapshot->second_look[0] = look;
+    snapshot->second_look_count = 1;
+    struct freshness_unit unit = next(world, snapshot, back_s, MOST);
+    assert_true(unit.place == world->core[1] && unit.is_wanted && unit.due_s <= back_s);
+    freshness_try(&world->freshness, &unit, back_s);
+    /* once more in two minutes, should the value stay */
+    unit = next(world, snapshot, back_s + 1, MOST);
+    assert_true(unit.place == world->core[1] && unit.due_s == back_s + 120);
+    snapshot_unref(snapshot);
+}
+
 static void a_value_with_a_gpu_is_measured_at_the_gpu(void **state)
 {
     struct world *world = *state;
@@ -363,6 +384,7 @@ int main(void)
         TEST(nothing_is_begun_that_was_not_measured),
         TEST(the_oldest_tells_when_it_is_due),
         TEST(a_clock_set_back_makes_all_due_once),
+        TEST(a_clock_set_back_delays_no_second_look),
         TEST(a_value_with_a_gpu_is_measured_at_the_gpu),
         TEST(metrics_that_plans_rest_on_go_first_and_others_join),
         TEST(gpus_take_turns_and_an_attempt_counts),
