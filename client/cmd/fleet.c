@@ -133,7 +133,7 @@ static int run(struct cmd *cmd)
     if (status != CMD_DONE)
         return status;
     if (cmd->operand_count == 0)
-        return cmd_usage(cmd, "which nodes? berth fleet FOLDER; berth record writes a node's");
+        return cmd_usage(cmd, "which nodes? name a folder with what berth record wrote of each");
     if (settings.lines != NULL && (settings.with_files || cmd_has(cmd, &options[OUTPUT])))
         return cmd_usage(cmd, "--lines compares nothing, so there is no --baseline and no -o");
     struct fleet *fleet = fleet_new(&settings);

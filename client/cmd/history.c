@@ -57,6 +57,18 @@ static int run_changes(struct cmd *cmd)
                                                            : ui_changes);
 }
 
+/* Says why a series has no point. */
+static const char *why_none(struct cmd *cmd)
+{
+    json_t *status = cmd_try(cmd->berth, "io.berth.Fabric.GetStatus", json_object());
+    const char *origin = ui_member(json_object_get(status, "basis"), "origin");
+    bool is_recorded = strcmp(origin, "recorded") == 0 || strcmp(origin, "reconstructed") == 0;
+    json_decref(status);
+    return is_recorded                     ? "a recorded node has no history"
+           : cmd_has(cmd, &options[SINCE]) ? "not measured in that time"
+                                           : "never measured";
+}
+
 /* Draws the answer to History after asking for its baseline. */
 static int draw(struct cmd *cmd, const json_t *history, json_t *take_where)
 {
@@ -67,7 +79,7 @@ static int draw(struct cmd *cmd, const json_t *history, json_t *take_where)
     struct ui ui;
     ui_init(&ui, STDOUT_FILENO);
     ui_put(&ui, "%s from %s to %s", cmd->operand[0], cmd->operand[1], cmd->operand[2]);
-    ui_history(&ui, history, baseline, cmd_has(cmd, &options[ALL]) ? SIZE_MAX : 30);
+    ui_history(&ui, history, baseline, why_none(cmd), cmd_has(cmd, &options[ALL]) ? SIZE_MAX : 30);
     json_decref(baseline);
     return cmd_print(&ui);
 }

@@ -30,13 +30,15 @@ static const struct cmd_option options[] = {
                .help = "health: where clean checks are counted (/run/berth-slurm-health)"},
 };
 
-/* Logs an invalid command line. Slurm drains a node whose prolog or epilog fails, and the scripts'
- * standard error has no reader. */
+/* Logs an invalid command line, and prints it for a person. Slurm drains a node whose prolog or
+ * epilog fails, and the scripts' standard error has no reader. */
 static void log_misuse(const char *line)
 {
     char clean[512];
     ui_clean(clean, sizeof clean, line);
-    slurm_call_log(LOG_WARNING, "the hook has done nothing: berth slurm: %s", clean);
+    slurm_call_report(&(struct slurm_call){.is_quiet = true}, LOG_WARNING,
+                      "the hook has done nothing: berth slurm: %s", clean);
+    cmd_note("slurm: the hook has done nothing: %s", clean);
 }
 
 static void run_job(struct cmd *cmd, bool begins)

@@ -64,9 +64,10 @@ void ui_contention(struct ui *ui, const json_t *reply);
 void ui_tuning(struct ui *ui, const json_t *reply);
 
 /* ui/history.c: ends the first line, which names the series, and prints it. history: reply of
- * History; baseline: reply of GetBaseline. Shows the latest points, at most `most`, in a line each.
- */
-void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, size_t most);
+ * History; baseline: reply of GetBaseline; why_none: said where there is no point. Shows the latest
+ * points, at most `most`, in a line each. */
+void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, const char *why_none,
+                size_t most);
 
 /* "19.9 to 20.1 GB/s" of the members low and high: the unit once where both ends have the same; ""
  * without them. */

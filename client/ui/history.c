@@ -260,16 +260,17 @@ static void put_latest(struct ui *ui, const struct expected *expected, const jso
     ui_put(ui, "\n");
 }
 
-void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, size_t most)
+void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, const char *why_none,
+                size_t most)
 {
     const json_t *points = json_object_get(history, "points");
     size_t count = json_array_size(points), first = count > most ? count - most : 0;
     struct expected expected = expected_of(baseline);
     ui->width = ui->width < COLUMNS ? ui->width : COLUMNS;
     if (count == 0) {
-        ui_put(ui, ": no past is kept\n");
-        put_expected(ui, baseline, &expected, 2);
-        ui_put(ui, "a recorded node has no past; of another there is none of that time\n");
+        ui_put(ui, ": %s\n", why_none);
+        if (!isnan(expected.median))
+            put_expected(ui, baseline, &expected, 2);
         return;
     }
     put_latest(ui, &expected, json_array_get(points, count - 1));

@@ -205,11 +205,13 @@ static bool is_asked_before(const json_t *options, size_t end, const char *comma
 }
 
 /* Prints the command that measures the first option that may be faster once measured. With --why,
- * prints the commands of all such options. */
-static void put_worth(struct ui *ui, const json_t *options)
+ * prints the commands of all such options. A recorded node cannot be measured. */
+static void put_worth(struct ui *ui, const json_t *options, const char *origin)
 {
     const json_t *option;
     size_t i;
+    if (strcmp(origin, "recorded") == 0 || strcmp(origin, "reconstructed") == 0)
+        return;
     json_array_foreach(options, i, option)
     {
         const char *command = ui_member(option, "worth_measuring");
@@ -239,7 +241,7 @@ static void put_not_first(struct ui *ui, const json_t *reply)
         if (is_one && !ui->why && !ui_is_unmeasured(predicted))
             ui_paragraph(ui, 2, ui_reason_text(reason));
     }
-    put_worth(ui, options);
+    put_worth(ui, options, ui_member(json_object_get(reply, "basis"), "origin"));
 }
 
 /* Prints the time of the option, and a row each path of a split. */

@@ -65,15 +65,21 @@ static void put_option(char *text, size_t size, int64_t bytes)
              unit > 0 ? &units[unit - 1] : "");
 }
 
+/* Exact where that is short. */
+static const char *size_text(char *buffer, int64_t bytes)
+{
+    return bytes < (1 << 20) ? ui_count_bytes(buffer, bytes) : ui_bytes(buffer, bytes);
+}
+
 void ui_sizes_rest(struct ui *ui, const struct ui_sizes *others)
 {
     char least[UI_NUMBER], most[UI_NUMBER], example[UI_NUMBER], range[2 * UI_NUMBER + 8];
     if (others->count == 0)
         return;
     put_option(example, sizeof example, others->bytes[others->count / 2]);
-    snprintf(range, sizeof range, "%s%s%s", ui_count_bytes(least, others->bytes[0]),
+    snprintf(range, sizeof range, "%s%s%s", size_text(least, others->bytes[0]),
              others->count > 1 ? " to " : "",
-             others->count > 1 ? ui_count_bytes(most, others->bytes[others->count - 1]) : "");
+             others->count > 1 ? size_text(most, others->bytes[others->count - 1]) : "");
     ui_put(ui, "\n  ");
     ui_line(ui, 2, "%zu size%s besides, %s: --size %s shows one of them, --size all every one",
             others->count, others->count == 1 ? "" : "s", range, example);

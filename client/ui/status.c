@@ -68,28 +68,41 @@ static void put_measuring(struct ui_table *table, struct ui *ui, const json_t *m
     }
 }
 
+/* The first line: "ready, last measured 2026-11-20 11:12:13 CET; 2 problems". */
+static void put_state(struct ui *ui, const json_t *reply)
+{
+    const json_t *progress = json_object_get(reply, "progress"),
+                 *at = json_object_get(reply, "last_probe_at_s");
+    size_t problems = json_array_size(json_object_get(reply, "problems"));
+    char when[UI_NUMBER];
+    ui_style(ui, UI_BOLD);
+    ui_text(ui, ui_member(reply, "state"));
+    if (json_is_number(progress))
+        ui_put(ui, ", %.0f %%", 100 * json_number_value(progress));
+    if (json_is_integer(at))
+        ui_put(ui, ", last measured %s", ui_when(when, json_integer_value(at)));
+    else
+        ui_put(ui, ", never measured");
+    if (problems > 0)
+        ui_put(ui, "; %zu problem%s", problems, problems == 1 ? "" : "s");
+    ui_put(ui, "\n");
+    ui_style(ui, UI_PLAIN);
+}
+
 void ui_status(struct ui *ui, const json_t *reply)
 {
-    const json_t *basis = json_object_get(reply, "basis"),
-                 *progress = json_object_get(reply, "progress"),
-                 *at = json_object_get(reply, "last_probe_at_s"), *problem;
-    const char *state = ui_member(reply, "state"), *store = ui_member(reply, "store");
+    const json_t *basis = json_object_get(reply, "basis"), *problem;
+    const char *store = ui_member(reply, "store");
     char when[UI_NUMBER];
     struct ui_table table;
     size_t i;
+    put_state(ui, reply);
     ui_table_begin(&table, ui, "ll");
-    ui_cell(&table, "state");
-    if (json_is_number(progress))
-        ui_cell(&table, "%s, %.0f %%", state, 100 * json_number_value(progress));
-    else
-        ui_cell(&table, "%s", state);
     ui_cell(&table, "version");
     ui_cell(&table, "%s", ui_member(reply, "version"));
     ui_cell(&table, "started");
     ui_cell(&table, "%s",
             ui_when(when, json_integer_value(json_object_get(reply, "started_at_s"))));
-    ui_cell(&table, "measured");
-    ui_cell(&table, "%s", json_is_integer(at) ? ui_when(when, json_integer_value(at)) : "never");
     put_measuring(&table, ui, json_object_get(reply, "measuring"));
     ui_cell(&table, "store");
     if (strcmp(store, "memory_only") == 0)

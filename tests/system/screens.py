@@ -15,7 +15,25 @@ RATE = r"[0-9.]+ [KMGT]?B/s"
 SCREENS = [
     (["topo"], rf"([0-9]+ gpus( in 4 modules)?, (each at its own (L3|NUMA node)|all at numa0); slowest pair {RATE}|no gpu; [0-9]+ cores? and [0-9.]+ .iB in )"),
     (["matrix"], r"[0-9]+ of [0-9]+ metrics have values; "),
+    (["status"], r"ready, (last measured 20..-..-.. ..:..:.. .*|never measured)$"),
+    (["claims"], r"nothing is claimed$"),
+    (["tuning"], r"nothing is tuned$|no gpu, so nothing to tune$"),
+    (["health"], r"healthy: [0-9]+ measured values, none out of line$|unknown: nothing has been measured$"),
+    (["contention"], r"[0-9]+ of [0-9]+ runs of concurrent transfers are explained by shared limits$|nothing was measured at the same time as something else$"),
+    (["alloc", "4G"], r"numa0, system memory: "),
+    (["bind", "-n", "2"], r"placed by locality: no traffic of these ranks is named, so no time is$"),
+    (["bind", "-n", "2", "--pattern", "ring", "--bytes", "64M"], r"An iteration takes |placed by locality: "),
+    (["history"], r"a node folder has no history: |no finding has appeared or cleared"),
+    (["report-time"], r"no reports$"),
     (["curves"], r"7 metrics have curves; of one: berth curves cpu_copy core0$|no curves: no transfer was measured at two sizes$"),
+]
+
+
+GPU_SCREENS = [
+    (["route", "gpu0", "gpu1", "64M"], r"copy engine: (at least )?[0-9.]+ .s "),
+    (["alloc", "4G", "--by", "gpu0:reads=4G"], r"(gpu0, device|numa4, system) memory: (at least )?[0-9.]+ .s "),
+    (["bind", "-n", "4", "--pattern", "ring", "--bytes", "64M"], r"An iteration takes (at least )?[0-9.]+ .s "),
+    (["bind", "-n", "4", "--host-bytes", "1G"], r"An iteration takes (at least )?[0-9.]+ .s "),
 ]
 
 
@@ -29,7 +47,7 @@ def fits(*words, environment=None):
 
 def of_recorded_nodes():
     for name in ("mi250x", "gh200-quad", "h200x4"):
-        for words, first in SCREENS:
+        for words, first in SCREENS + GPU_SCREENS:
             lines = fits("--node", NODES / name, *words)
             assert re.match(first, lines[0]), (name, words, lines[0])
 
@@ -40,6 +58,18 @@ def of_this_machine():
         for words, first in SCREENS:
             lines = fits("--socket", daemon.socket, *words)
             assert re.match(first, lines[0]), (words, lines[0])
+
+
+def cases_without_an_answer():
+    """One plain line each: what is missing, and what to say."""
+    node = ("--node", NODES / "h200x4")
+    assert fits(*node, "history", "gpu_gpu_copy_engine", "gpu0", "gpu1") == ["gpu_gpu_copy_engine from gpu0 to gpu1: a recorded node has no history"]
+    with Daemon("--no-probe") as daemon:
+        series = ("--socket", daemon.socket, "history", "memory_latency", "llc0", "numa0")
+        assert fits(*series) == ["memory_latency from llc0 to numa0: never measured"], fits(*series)
+        assert fits(*series, "--since", "1d") == ["memory_latency from llc0 to numa0: not measured in that time"], fits(*series, "--since", "1d")
+    assert shown("fleet") == (64, ["berth: fleet: which nodes? name a folder with what berth record wrote of each", "  (berth fleet --help shows how)"]), shown("fleet")
+    assert shown("slurm") == (0, ["berth: slurm: the hook has done nothing: which hook? prolog, epilog, task or", "  health"]), shown("slurm")
 
 
 def helps():
@@ -54,4 +84,4 @@ def helps():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([helps, of_recorded_nodes, of_this_machine]) > 0)
+    sys.exit(run_tests([helps, cases_without_an_answer, of_recorded_nodes, of_this_machine]) > 0)

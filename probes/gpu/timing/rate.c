@@ -109,9 +109,10 @@ static bool run_legs(struct together *all, double leg_ns, double *ret_rates, str
         ret_rates[i] = (moved(&flows[i]) - bytes[i]) / (longer_ns - ns[i]);
         if (!(longer_ns > ns[i]) || !(ret_rates[i] > 0)) {
             err->fault = GPU_FAULT_OTHER;
-            return probe_why_set(
-                &err->why, "more bytes do not take more time: %.0f in %.0f ns, %.0f in %.0f ns",
-                bytes[i], ns[i], moved(&flows[i]), longer_ns);
+            return probe_why_set(&err->why,
+                                 "more bytes do not take more time: %s in %.3g ms, %s in %.3g ms",
+                                 probe_size((int64_t)bytes[i]).text, ns[i] * 1e-6,
+                                 probe_size((int64_t)moved(&flows[i])).text, longer_ns * 1e-6);
         }
     }
     return true;

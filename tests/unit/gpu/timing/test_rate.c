@@ -277,7 +277,8 @@ static void failures_are_told(void **state)
     fake->timeless = true;
     assert_false(gpu_rate_concurrent(&(struct gpu_legs){trial, GPU_RATE_LEG_NS, 0, 1000000}, &flow,
                                      1, &rate, NULL, &err));
-    assert_non_null(strstr(err.why.text, "more bytes do not take more time"));
+    assert_non_null(strstr(err.why.text, "more bytes do not take more time: "));
+    assert_non_null(strstr(err.why.text, "iB in "));
     struct gpu_flow many[GPU_STREAMS + 1];
     for (int i = 0; i <= GPU_STREAMS; i++)
         many[i] = flow;
