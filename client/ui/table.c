@@ -116,6 +116,8 @@ static void print_row(struct ui_table *table, size_t row, const int *width, int 
             line.begin = text;
         if (table->align[c] == 'c' || width[c] == 0)
             continue; /* not shown, or an empty column */
+        if (is_last && *text == '\0')
+            break;
         if (is_last) {
             int left = ui->width - line.used;
             bool is_narrow = left < NARROW || longest_word(text) > left;

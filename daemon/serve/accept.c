@@ -42,10 +42,11 @@ static void caller_left(void *state)
 static json_t *why_left_out(const struct accepted *accepted)
 {
     if (accepted->vague > 0 && accepted->overloaded > 0)
-        return json_sprintf("%zu known to half only, %zu measured while the node was overloaded",
-                            accepted->vague, accepted->overloaded);
+        return json_sprintf(
+            "%zu with intervals of half their value, %zu measured while the node was overloaded",
+            accepted->vague, accepted->overloaded);
     if (accepted->vague > 0)
-        return json_string("known to half only");
+        return json_string("with intervals of half their value");
     return accepted->overloaded > 0 ? json_string("measured while the node was overloaded")
                                     : json_null();
 }

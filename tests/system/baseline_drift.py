@@ -404,7 +404,7 @@ def what_says_little_is_not_accepted():
         machine.says(100e9, half=0.8)
         probe(daemon)
         answer = daemon.call("io.berth.Health.AcceptBaseline")
-        assert (answer["accepted"], answer["left_out"], answer["why_left_out"]) == (0, 2, "known to half only"), answer
+        assert (answer["accepted"], answer["left_out"], answer["why_left_out"]) == (0, 2, "with intervals of half their value"), answer
         for asked in (latency, bandwidth):
             assert daemon.call("io.berth.Health.GetBaseline", asked)["baseline"] is None, asked
         machine.says(100e9, {"load": "overloaded"})

@@ -245,7 +245,7 @@ def the_readmes_two_lines_start_a_daemon():
         os.mkdir(f"{folder}/build")
         os.symlink(pathlib.Path(BIN).absolute(), f"{folder}/build/bin")
         done = subprocess.run(["bash", "-m", "-c", lines + "berth health\nkill %1\nwait\n"], cwd=folder, capture_output=True, text=True, timeout=200)
-        assert re.search(r"^state +ready$", done.stdout, re.M) and re.search(r"^(healthy|degraded|unhealthy|unknown): ", done.stdout, re.M), done
+        assert re.search(r"^ready, last measured ", done.stdout, re.M) and re.search(r"^(healthy|degraded|unhealthy|unknown): ", done.stdout, re.M), done
         assert re.search(r"^origin +live$", done.stdout, re.M) and os.listdir(f"{folder}/build/state"), done
 
 

@@ -121,7 +121,7 @@ def alternatives_follow_the_answer():
 
 def a_request_without_traffic_is_told_how_to_name_it():
     node = ("--node", NODES / "mi250x", "bind", "-n", "4")
-    assert re.match("placed by locality: .*, so no time is predicted task gpus .* for a time add --pattern, --flow or --host-bytes to start: berth exec in each task, or srun with the options of --format slurm --why shows", fits(*node)), fits(*node)
+    assert re.match("placed by locality: without traffic of these ranks no time is predicted task gpus .* for a time add --pattern, --flow or --host-bytes to start: berth exec in each task, or srun with the options of --format slurm --why shows", fits(*node)), fits(*node)
     assert "to start: " not in fits(*node, "--why")
     assert fits(*node, "--why").count("placed by locality") == 1, "the first line is no note, too"
     assert "for a time add" not in fits(*node, "--pattern", "ring")

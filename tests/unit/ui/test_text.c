@@ -131,6 +131,24 @@ static void rows_wrap_at_columns(void **state)
     ui_done(&ui);
 }
 
+/* An empty last cell has no line of its own, where a full row leaves it no room. */
+static void an_empty_last_cell_takes_no_line(void **state)
+{
+    (void)state;
+    struct ui ui = {.width = 20};
+    struct ui_table table;
+    ui_table_begin(&table, &ui, "lll");
+    ui_cell(&table, "nine line");
+    ui_cell(&table, "nine line");
+    ui_cell(&table, "%s", "");
+    ui_cell(&table, "a");
+    ui_cell(&table, "b");
+    ui_cell(&table, "why");
+    ui_table_end(&table, 0, false);
+    assert_string_equal(ui.text, "nine line  nine line\na          b\n    why\n");
+    ui_done(&ui);
+}
+
 static void a_line_keeps_to_the_width(void **state)
 {
     (void)state;
@@ -223,6 +241,7 @@ int main(void)
         cmocka_unit_test(tables_align),
         cmocka_unit_test(words_without_room_have_lines_of_their_own),
         cmocka_unit_test(rows_wrap_at_columns),
+        cmocka_unit_test(an_empty_last_cell_takes_no_line),
         cmocka_unit_test(a_line_keeps_to_the_width),
         cmocka_unit_test(a_row_goes_on_below_its_own_beginning),
         cmocka_unit_test(numbers_have_three_digits),
