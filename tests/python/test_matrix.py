@@ -1,4 +1,5 @@
 """Matrices as arrays and lists, with and without numpy and matplotlib."""
+import dataclasses
 import math
 
 import berth
@@ -29,7 +30,7 @@ def test_lists_and_arrays(copies, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(_matrix, "_module", lambda name: None)
         assert chosen.array() == wanted
-        assert any(None in row for row in wanted)  # a gpu and itself
+        assert all(wanted[n][n] is None for n in range(8))  # a gpu and itself: one order of both
     numpy = pytest.importorskip("numpy")
     array = chosen.array()
     assert isinstance(array, numpy.ndarray) and array.shape == (len(wanted), len(wanted[0]))
@@ -45,6 +46,14 @@ def test_axes_have_to_be_chosen(node):
         pytest.skip("this node has one value of each pair")
     with pytest.raises(ValueError, match=r"choose with where\(\) among .*operation \("):
         matrix.array()
+
+
+def test_places_in_order_of_their_numbers():
+    cell = berth.Cell("gpu2", "a10b9", {}, "measured", value=1.0)
+    cells = tuple(dataclasses.replace(cell, from_=name, to=f"a{to}")
+                  for name, to in (("numa0", "10b1"), ("gpu10", "9b2"), ("gpu9", "10b0")))
+    matrix = berth.Matrix("m", "s", cells, berth.Basis("1", "0", "live"))
+    assert (matrix.rows, matrix.columns) == (("gpu9", "gpu10", "numa0"), ("a9b2", "a10b0", "a10b1"))
 
 
 def test_plot_without_matplotlib(copies, monkeypatch):

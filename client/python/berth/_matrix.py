@@ -4,7 +4,8 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import math
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+import re
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from ._types import Cell, GetMatrixReply
 from .errors import Error
@@ -15,6 +16,12 @@ def _module(name: str) -> Optional[Any]:
         return importlib.import_module(name)
     except ImportError:
         return None
+
+
+def _places(names: Set[str]) -> Tuple[str, ...]:
+    """gpu2 before gpu10: the parts without digits as text, the others as numbers."""
+    return tuple(sorted(names, key=lambda name: [int(part) if part.isdecimal() else part for part
+                                                 in re.split(r"(\d+)", name)]))
 
 
 def _names(names: List[str]) -> Tuple[str, ...]:
@@ -29,11 +36,11 @@ class Matrix(GetMatrixReply):
 
     @property
     def rows(self) -> Tuple[str, ...]:
-        return _names([cell.from_ for cell in self.cells])
+        return _places({cell.from_ for cell in self.cells})
 
     @property
     def columns(self) -> Tuple[str, ...]:
-        return _names([cell.to for cell in self.cells])
+        return _places({cell.to for cell in self.cells})
 
     @property
     def axes(self) -> Dict[str, Tuple[str, ...]]:
