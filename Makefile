@@ -4,6 +4,7 @@ SOMAJOR   := 1
 PREFIX    ?= /usr/local
 DESTDIR   ?=
 CC        ?= cc
+CXX       ?= c++
 PKGCONFIG ?= pkg-config
 
 # Folders of the installation. Packagers set LIBDIR to the multiarch folder; SYSCONFDIR stays /etc
@@ -84,6 +85,8 @@ BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 SPANK_H  := $(shell $(CC) -E -include slurm/spank.h -x c /dev/null >/dev/null 2>&1 && echo yes)
 SPANK    := $(if $(SPANK_H),$(BUILD)/lib/spank_berth.so)
 EXAMPLES := $(patsubst docs/examples/%.c,$(BUILD)/examples/%,$(wildcard docs/examples/*.c))
+# Those in C++, and a program that makes every call, are built where there is a compiler for them.
+EXAMPLES += $(if $(shell command -v $(CXX)),$(addprefix $(BUILD)/examples/,route every_call))
 
 # Goals that call make again use every core, unless the caller gave a number of jobs.
 AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -434,6 +437,18 @@ $(BUILD)/examples/%: docs/examples/%.c client/lib/berth.h $(LIBS)
 	$(call say,cc,$<)
 	$(Q)$(CC) -std=c17 $(WARN) $(if $(SAN),-fsanitize=$(SAN)) -Iclient/lib -o $@ $< \
 	    -L$(BUILD)/lib -lberth -Wl,-rpath,'$$ORIGIN/../lib' $(if $(shell grep -l '<numa.h>' $<),-lnuma)
+BUILD_CXX = $(CXX) -std=c++17 -Wall -Wextra -Wshadow -Wpedantic $(if $(WERROR),-Werror,) \
+            $(if $(SAN),-fsanitize=$(SAN) -O1 -g1,-O1) -Iclient/lib -o $@ $< -L$(BUILD)/lib \
+            -lberth -Wl,-rpath,'$$ORIGIN/../lib'
+$(BUILD)/examples/%: docs/examples/%.cc client/lib/berth.hpp client/lib/berth.h $(LIBS)
+	@mkdir -p $(@D)
+	$(call say,c++,$<)
+	$(Q)$(BUILD_CXX)
+$(BUILD)/examples/every_call: tests/system/every_call.cc client/lib/berth.hpp client/lib/berth.h \
+                              $(LIBS)
+	@mkdir -p $(@D)
+	$(call say,c++,$<)
+	$(Q)$(BUILD_CXX)
 
 .PHONY: fault
 fault: $(FAULTS) ## fail every allocation and every access to the disk in turn (not with SAN=)
@@ -511,7 +526,8 @@ coverage: ## report the daemon's code reached by corpora and COVERAGE_SECONDS=60
 .PHONY: format
 format: ## format every C file with clang-format, at 100 columns
 	@tests/lib/deps.sh lint
-	$(Q)find daemon client probes tests docs -name '*.[ch]' -o -name '*.cu' -o -name '*.cpp' | \
+	$(Q)find daemon client probes tests docs -name '*.[ch]' -o -name '*.cu' -o -name '*.[ch]pp' -o \
+	    -name '*.cc' | \
 	    xargs clang-format-14 -i
 .PHONY: lint
 lint: ## clang-format, clang-tidy, cppcheck, shellcheck, systemd-analyze; fails on any finding
@@ -570,7 +586,7 @@ INSTALLED = $(foreach p,berth $(if $(TOP),berth-top) berthd,755:$(BUILD)/bin/$(p
             $(foreach h,$(wildcard etc/slurm/*),755:$(h):$(LIBEXECDIR)/slurm) \
             644:$(BUILD)/lib/libberth.so.$(SOMAJOR):$(LIBDIR) \
             644:$(BUILD)/lib/libberth.a:$(LIBDIR) \
-            644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig 644:client/lib/berth.h:$(INCLUDEDIR) \
+            644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig $(foreach h,h hpp,644:client/lib/berth.$(h):$(INCLUDEDIR)) \
             $(foreach f,$(wildcard schema/*.varlink),644:$(f):$(DATADIR)) \
             644:$(BUILD)/systemd/berthd.service:$(UNITDIR) 644:systemd/berthd.socket:$(UNITDIR) \
             644:systemd/berthd.sysusers:$(SYSUSERSDIR) \

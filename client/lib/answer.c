@@ -28,11 +28,11 @@ static void fill_factor(struct lib_read *read, const json_t *correction, void *r
 double lib_read_factor(struct lib_read *read, const json_t *object)
 {
     double factor = NAN;
-    lib_read_object(read, object, "correction", fill_factor, &factor);
+    lib_read_maybe_object(read, object, "correction", fill_factor, &factor);
     return factor;
 }
 
-static void fill_prediction(struct lib_read *read, const json_t *prediction, void *ret)
+void lib_fill_prediction(struct lib_read *read, const json_t *prediction, void *ret)
 {
     *(struct berth_prediction *)ret = (struct berth_prediction){
         .time_ns = lib_read_number(read, prediction, "time_ns"),
@@ -50,7 +50,7 @@ struct berth_prediction lib_read_prediction(struct lib_read *read, const json_t 
 {
     struct berth_prediction prediction = {
         .time_ns = NAN, .low_ns = NAN, .high_ns = NAN, .factor = NAN};
-    lib_read_object(read, object, key, fill_prediction, &prediction);
+    lib_read_maybe_object(read, object, key, lib_fill_prediction, &prediction);
     return prediction;
 }
 
@@ -63,7 +63,7 @@ static void fill_evidence(struct lib_read *read, const json_t *item, void *ret)
         .unit = lib_read_text(read, item, "unit"),
         .axes = lib_read_pairs(read, item, "axes"),
         .flows = lib_read_texts(read, item, "flows"),
-        .value = lib_read_maybe_number(read, item, "value"),
+        .value = lib_read_number(read, item, "value"),
         .low = lib_read_maybe_number(read, item, "low"),
         .high = lib_read_maybe_number(read, item, "high"),
         .source = (enum berth_source)lib_read_enum(read, item, "source", lib_source_names),

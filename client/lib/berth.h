@@ -676,6 +676,15 @@ struct berth_slow_value {
     double value, expected;
 };
 
+/* The measurement behind a finding: a cell of GetMatrix, and its 95 % interval. metric NULL: none.
+ */
+struct berth_finding_cell {
+    const char *metric, *from, *to;
+    struct berth_pairs where;
+    double low, high;
+    int64_t measured_at_s;
+};
+
 struct berth_finding {
     enum berth_severity severity;
     const char *place, *code, *text, *unit;
@@ -684,6 +693,7 @@ struct berth_finding {
     size_t explains; /* slow values without a finding of their own, caused by this one */
     const struct berth_slow_value *slow; /* the worst slow values, at most 16 */
     size_t slow_count;
+    struct berth_finding_cell cell;
 };
 
 struct berth_health {
@@ -692,6 +702,9 @@ struct berth_health {
     const char *reason; /* one line of at most 120 characters */
     const struct berth_finding *findings;
     size_t finding_count;
+    /* values that one measurement saw worse; a second one confirms or drops them */
+    const struct berth_finding *unconfirmed;
+    size_t unconfirmed_count;
     int64_t last_probe_at_s;
     const char *snapshot;
     enum berth_origin origin;

@@ -2,6 +2,8 @@
 #include "lib/read.h"
 #include "lib/write.h"
 
+#include <math.h>
+
 #define METHOD "io.berth.Health.Check"
 
 static const char *const verdict_names[] = {"", "healthy", "degraded", "unhealthy", NULL};
@@ -12,8 +14,21 @@ static void fill_slow(struct lib_read *read, const json_t *item, void *ret)
     *(struct berth_slow_value *)ret = (struct berth_slow_value){
         .series = lib_read_text(read, item, "series"),
         .unit = lib_read_text(read, item, "unit"),
-        .value = lib_read_maybe_number(read, item, "value"),
-        .expected = lib_read_maybe_number(read, item, "expected"),
+        .value = lib_read_number(read, item, "value"),
+        .expected = lib_read_number(read, item, "expected"),
+    };
+}
+
+static void fill_cell(struct lib_read *read, const json_t *item, void *ret)
+{
+    *(struct berth_finding_cell *)ret = (struct berth_finding_cell){
+        .metric = lib_read_text(read, item, "metric"),
+        .from = lib_read_text(read, item, "from"),
+        .to = lib_read_text(read, item, "to"),
+        .where = lib_read_pairs(read, item, "where"),
+        .low = lib_read_maybe_number(read, item, "low"),
+        .high = lib_read_maybe_number(read, item, "high"),
+        .measured_at_s = lib_read_maybe_integer(read, item, "measured_at_s"),
     };
 }
 
@@ -30,7 +45,9 @@ static void fill_finding(struct lib_read *read, const json_t *item, void *ret)
         .expected = lib_read_maybe_number(read, item, "expected"),
         .since_s = lib_read_maybe_integer(read, item, "since_s"),
         .explains = lib_read_size(read, item, "explains"),
+        .cell = {.low = NAN, .high = NAN, .measured_at_s = -1},
     };
+    lib_read_maybe_object(read, item, "cell", fill_cell, &finding->cell);
     finding->slow =
         lib_read_array(read, item, "slow", sizeof *finding->slow, fill_slow, &finding->slow_count);
 }
@@ -48,6 +65,8 @@ static void fill_health(struct lib_read *read, const json_t *reply, void *ret)
     };
     health->findings = lib_read_array(read, reply, "findings", sizeof *health->findings,
                                       fill_finding, &health->finding_count);
+    health->unconfirmed = lib_read_array(read, reply, "unconfirmed", sizeof *health->unconfirmed,
+                                         fill_finding, &health->unconfirmed_count);
 }
 
 int berth_check(struct berth *berth, const char *const *places, size_t place_count,

@@ -192,6 +192,8 @@ static void fill_reason(struct lib_read *read, const json_t *json, void *ret)
 {
     struct berth_reason *reason = ret;
     json_t *numbers = json_object_get(json, "numbers"), *value;
+    if (numbers != NULL && !json_is_null(numbers) && !json_is_object(numbers))
+        lib_read_wrong(read, "numbers", "not a map");
     *reason = (struct berth_reason){.code = lib_read_text(read, json, "code"),
                                     .text = lib_read_text(read, json, "text"),
                                     .subjects = lib_read_texts(read, json, "subjects")};
@@ -281,14 +283,22 @@ void *lib_read_array(struct lib_read *read, const json_t *object, const char *ke
     return elements;
 }
 
-void lib_read_object(struct lib_read *read, const json_t *object, const char *key,
-                     lib_fill_fn *fill, void *ret)
+void lib_read_maybe_object(struct lib_read *read, const json_t *object, const char *key,
+                           lib_fill_fn *fill, void *ret)
 {
     const json_t *its = member(object, key);
     if (its != NULL && !json_is_object(its))
         lib_read_wrong(read, key, "not an object");
     else if (its != NULL)
         fill(read, its, ret);
+}
+
+void lib_read_object(struct lib_read *read, const json_t *object, const char *key,
+                     lib_fill_fn *fill, void *ret)
+{
+    if (member(object, key) == NULL)
+        lib_read_wrong(read, key, "missing");
+    lib_read_maybe_object(read, object, key, fill, ret);
 }
 
 int lib_read_reply(struct berth *berth, const char *method, json_t *take_reply, size_t size,

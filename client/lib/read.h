@@ -81,12 +81,16 @@ int lib_read_maybe_enum(struct lib_read *read, const json_t *object, const char 
 void *lib_read_array(struct lib_read *read, const json_t *object, const char *key, size_t size,
                      lib_fill_fn *fill, size_t *ret_count);
 
-/* Reads a member with fill; leaves ret as it is when the member is absent. */
+/* Read a member with fill; the second one leaves ret as it is when the member is absent. */
 void lib_read_object(struct lib_read *read, const json_t *object, const char *key,
                      lib_fill_fn *fill, void *ret);
+void lib_read_maybe_object(struct lib_read *read, const json_t *object, const char *key,
+                           lib_fill_fn *fill, void *ret);
 
 /* Types that several answers share. */
 struct berth_basis lib_read_basis(struct lib_read *read, const json_t *object);
+void lib_fill_prediction(struct lib_read *read, const json_t *prediction, void *ret);
+/* NAN, NULL and UNKNOWN when absent */
 struct berth_prediction lib_read_prediction(struct lib_read *read, const json_t *object,
                                             const char *key);
 /* NAN without the member "correction" */

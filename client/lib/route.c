@@ -52,9 +52,9 @@ static void fill_option(struct lib_read *read, const json_t *item, void *ret)
         .environment = lib_read_pairs(read, item, "environment"),
         .needs_restart = lib_read_bool(read, item, "needs_restart"),
         .may_lead = lib_read_maybe_bool(read, item, "may_lead"),
-        .predicted = lib_read_prediction(read, item, "predicted"),
         .worth_measuring = lib_read_maybe_text(read, item, "worth_measuring"),
     };
+    lib_read_object(read, item, "predicted", lib_fill_prediction, &option->predicted);
     option->segments = lib_read_array(read, item, "segments", sizeof *option->segments,
                                       fill_segment, &option->segment_count);
     option->evidence = lib_read_evidence(read, item, "evidence", &option->evidence_count);

@@ -31,10 +31,7 @@ static void fill_tuned(struct lib_read *read, const json_t *item, void *ret)
 static struct berth_tuned read_tuned(struct lib_read *read, const json_t *item, const char *key)
 {
     struct berth_tuned tuned = {0};
-    if (json_is_object(json_object_get(item, key)))
-        lib_read_object(read, item, key, fill_tuned, &tuned);
-    else
-        lib_read_wrong(read, key, "missing or not an object");
+    lib_read_object(read, item, key, fill_tuned, &tuned);
     return tuned;
 }
 

@@ -11,8 +11,8 @@ packages() {
         ;;
     python) echo python3 python3-setuptools python3-wheel ;;
     test)
-        echo clang libclang-rt-14-dev binutils procps util-linux python3 sqlite3 strace systemd \
-            man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus openmpi-bin \
+        echo clang libclang-rt-14-dev g++ binutils procps util-linux python3 sqlite3 strace \
+            systemd man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus openmpi-bin \
             mpich libmpich-dev gfortran libslurm-dev libglpk-dev librsvg2-bin \
             python3-setuptools python3-wheel python3-venv python3-pip-whl mypy python3-pytest \
             python3-numpy python3-mpi4py

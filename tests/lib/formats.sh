@@ -9,7 +9,7 @@ done
 bad=0
 while IFS= read -r file; do
     case $file in
-    *.c | *.h | *.cu | *.cpp) clang-format-14 --dry-run --Werror "$file" || bad=1 ;;
+    *.c | *.h | *.cu | *.cpp | *.hpp | *.cc) clang-format-14 --dry-run --Werror "$file" || bad=1 ;;
     *.sh) shellcheck -x --exclude=SC2317 "$file" || bad=1 ;;
     esac
 done < <(tests/lib/changed.sh files)

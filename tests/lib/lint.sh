@@ -31,7 +31,7 @@ verdict cppcheck $? "daemon client probes"
 
 # Other versions of clang-format break lines elsewhere; deps.sh installs this one.
 mapfile -t formatted < <(find daemon client probes tests docs \
-    -name '*.[ch]' -o -name '*.cu' -o -name '*.cpp' | sort)
+    -name '*.[ch]' -o -name '*.cu' -o -name '*.[ch]pp' -o -name '*.cc' | sort)
 clang-format-14 --dry-run --Werror "${formatted[@]}"
 verdict clang-format $? "${#formatted[@]} files"
 

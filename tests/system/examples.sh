@@ -11,7 +11,7 @@ daemon=$!
 trap 'kill $daemon 2>/dev/null || true; rm -rf "$work"' EXIT
 "$BIN/berth" status --wait --timeout 20 >/dev/null
 
-echo "1..6"
+echo "1..7"
 # The node has more cores than this machine may have: one task is what fits anywhere.
 "$BIN/../examples/bind" 1 1 >"$work/out"
 grep -q "^task 0: cpus [0-9]" "$work/out" || { cat "$work/out" "$work/log"; exit 1; }
@@ -19,10 +19,14 @@ echo "ok 1 - bind prints a berth and follows changes"
 if BERTH_SOCKET=$work/none "$BIN/../examples/bind" 1 2>"$work/err"; then exit 1; fi
 grep -qx "bind: no daemon at $work/none" "$work/err"
 echo "ok 2 - bind says that there is no daemon"
-if command -v c++ >/dev/null; then
-    printf '#include <berth.h>\nint main() { berth_bind_request request; berth_bind_request_init(&request); return berth_fd(nullptr) != 0; }\n' |
-        c++ -x c++ -Wall -Wextra -Wpedantic -Werror -Iclient/lib -fsyntax-only -
-    echo "ok 3 - the header is C++ too"
+mapfile -t compilers < <(for compiler in g++ clang++; do command -v $compiler || true; done)
+for compiler in "${compilers[@]}"; do
+    for standard in 17 20; do
+        "$compiler" -std=c++$standard -Wall -Wextra -Wpedantic -Wshadow -Werror -Iclient/lib -fsyntax-only tests/system/every_call.cc
+    done
+done
+if [ ${#compilers[@]} -gt 0 ]; then
+    echo "ok 3 - the headers are C++17 and C++20, for ${compilers[*]}"
 else
     echo "ok 3 # SKIP there is no C++ compiler"
 fi
@@ -70,4 +74,17 @@ EOF
     if foreign "$work/berth_calls" 1000 >"$work/out"; then exit 1; fi
     grep -q "^berth_calls: .*tasks" "$work/out"
     echo "ok 6 - Fortran calls the library"
+fi
+if [ ! -x "$BIN/../examples/route" ]; then
+    echo "ok 7 # SKIP there is no C++ compiler"
+else
+    "$BIN/../examples/route" gpu0 gpu1 67108864 >"$work/out"
+    for line in "hip.*" "[0-9.]+ ms" "100 % by (copy engine|kernel)"; do
+        grep -qEx "$line" "$work/out" || { cat "$work/out" && exit 1; }
+    done
+    if "$BIN/../examples/route" gpu0 gpu99 1 2>"$work/err"; then exit 1; fi
+    grep -q "^route: .*gpu99.*(io.berth.Placement.NoSuchPlace)$" "$work/err"
+    if BERTH_SOCKET=$work/none "$BIN/../examples/route" gpu0 gpu1 1 2>"$work/err"; then exit 1; fi
+    grep -qx "route: no daemon at $work/none (NoDaemon)" "$work/err"
+    echo "ok 7 - C++ calls the library, and its errors are exceptions"
 fi

@@ -302,8 +302,12 @@ static void check_and_matrix(void **state)
                "\"severity\":\"warning\",\"place\":\"gpu0\",\"code\":\"c\","
                "\"text\":\"t\",\"value\":1.5,\"expected\":null,\"unit\":null,\"since_s\":null,"
                "\"explains\":3,"
-               "\"slow\":[{\"series\":\"s\",\"value\":2,\"expected\":4,\"unit\":\"ns\"}]}],\"last_"
-               "probe_at_s\":null,\"snapshot\":\"s\",\"origin\":\"live\"}");
+               "\"slow\":[{\"series\":\"s\",\"value\":2,\"expected\":4,\"unit\":\"ns\"}],\"cell\":{"
+               "\"metric\":\"m\",\"from\":\"gpu0\",\"to\":\"numa0\",\"where\":{\"bytes\":\"8\"},"
+               "\"low\":1,\"high\":null,\"measured_at_s\":9}}],\"last_"
+               "probe_at_s\":null,\"unconfirmed\":[{\"severity\":\"info\",\"place\":\"gpu1\","
+               "\"code\":\"c\",\"text\":\"t\",\"explains\":0,\"slow\":[]}],\"snapshot\":\"s\","
+               "\"origin\":\"live\"}");
     assert_int_equal(berth_check(pair.berth, places, 1, &health), BERTH_DONE);
     expect_parameters(&pair, "io.berth.Health.Check", "{\"places\":[\"gpu0\"]}");
     assert_int_equal(health->verdict, BERTH_VERDICT_DEGRADED);
@@ -313,6 +317,14 @@ static void check_and_matrix(void **state)
     assert_string_equal(health->findings[0].slow[0].series, "s");
     assert_true(health->findings[0].slow[0].value == 2 &&
                 health->findings[0].slow[0].expected == 4);
+    const struct berth_finding_cell *cell = &health->findings[0].cell;
+    assert_string_equal(cell->metric, "m");
+    assert_string_equal(cell->to, "numa0");
+    assert_string_equal(cell->where.item[0].name, "bytes");
+    assert_true(cell->low == 1 && isnan(cell->high) && cell->measured_at_s == 9);
+    assert_int_equal(health->unconfirmed_count, 1);
+    assert_string_equal(health->unconfirmed[0].place, "gpu1");
+    assert_null(health->unconfirmed[0].cell.metric);
     berth_health_free(health);
 
     static const struct berth_pair where[] = {{"operation", "read"}};
