@@ -437,7 +437,7 @@ $(BUILD)/examples/%: docs/examples/%.c client/lib/berth.h $(LIBS)
 	$(call say,cc,$<)
 	$(Q)$(CC) -std=c17 $(WARN) $(if $(SAN),-fsanitize=$(SAN)) -Iclient/lib -o $@ $< \
 	    -L$(BUILD)/lib -lberth -Wl,-rpath,'$$ORIGIN/../lib' $(if $(shell grep -l '<numa.h>' $<),-lnuma)
-BUILD_CXX = $(CXX) -std=c++17 -Wall -Wextra -Wshadow -Wpedantic $(if $(WERROR),-Werror,) \
+BUILD_CXX = $(CXX) -std=c++17 -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror,) \
             $(if $(SAN),-fsanitize=$(SAN) -O1 -g1,-O1) -Iclient/lib -o $@ $< -L$(BUILD)/lib \
             -lberth -Wl,-rpath,'$$ORIGIN/../lib'
 $(BUILD)/examples/%: docs/examples/%.cc client/lib/berth.hpp client/lib/berth.h $(LIBS)
