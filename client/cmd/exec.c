@@ -300,11 +300,13 @@ const struct cmd_command cmd_exec = {
     .most_operands = SIZE_MAX,
     .takes_command = true,
     .run = run,
-    .notes = {"mpiexec -n 8 berth exec ./app; srun -n 8 --cpu-bind=none --gpu-bind=none berth exec "
-              "--pattern ring --bytes 64M ./app",
+    .notes = {"torchrun --nproc-per-node 8 --no-python berth exec python3 train.py; mpiexec -n 8 "
+              "berth exec ./app; srun -n 8 --cpu-bind=none --gpu-bind=none berth exec --pattern "
+              "ring --bytes 64M ./app",
               "Which task of how many this is comes from -n and -t, else from the variables of "
-              "Slurm, MPICH, Open MPI, PALS or Flux; without any it is the only one. All tasks of "
-              "a step get their berths from one plan (under the step's key, or --key); "
+              "torchrun, Slurm, MPICH, Open MPI, jsrun, PALS or Flux; without any it is the only "
+              "one. All tasks of a step get their berths from one plan (under the step's key, or "
+              "--key); "
               "what the launcher has bound already stays, and the first task says so. In a job of "
               "Slurm's all gpus of the job are shared out (-g: so many each); without one each "
               "task has one.",

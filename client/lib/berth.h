@@ -347,9 +347,10 @@ BERTH_PUBLIC void berth_binding_free(struct berth_binding *binding);
 /* Gives the value of a variable, NULL when it is not set. A NULL function stands for getenv(3). */
 typedef const char *berth_variable_fn(const char *name, void *arg);
 
-/* Position of this task in its step, from the launcher's variables. name: openmpi, hydra (MPICH,
- * Intel MPI), pals, flux, slurm, pmi or pmix; NULL without such variables. An inner launcher takes
- * precedence over the launcher that started it. */
+/* Position of this task in its step, from the launcher's variables. name: torchrun,
+ * deepspeed, openmpi, hydra (MPICH, Intel MPI), mvapich, jsrun, pals, flux, slurm, pmi or pmix;
+ * NULL without such variables. An inner launcher takes precedence over the launcher that started
+ * it. */
 struct berth_launcher {
     const char *name;
     /* number of the task on this node, from 0, and tasks of the step here; -1 unknown */
@@ -358,10 +359,11 @@ struct berth_launcher {
     /* Ranks of this node's tasks, one per task. NULL unless the launcher states the distribution or
      * all tasks are here. */
     const int *ranks;
-    /* "slurm/1234.0": equal in all tasks of the step and in no other running step; NULL where the
-     * launcher does not name the step */
+    /* "slurm/1234.0": equal in all tasks of the step and in no other running step, but for
+     * torchrun's run ids, which two may share; NULL where the launcher does not name the step */
     const char *key;
-    /* one line that names the missing variable, when task or tasks is unknown; else NULL */
+    /* one line that names the missing or contradictory variable, when task or tasks is unknown;
+     * else NULL */
     const char *missing;
 };
 

@@ -8,13 +8,21 @@
 #include <string.h>
 
 /* Variables of each launcher; the first variable that is a number counts. The order is inner
- * launcher first. mpirun and mpiexec in a batch job leave the variables of the job's launcher
- * unchanged; those then describe mpirun itself. */
+ * launcher first. torchrun, mpirun and mpiexec leave the variables of an outer launcher unchanged;
+ * those then describe torchrun or mpirun itself. PBS numbers no tasks of its own. */
 static const struct names {
     /* needed: without this variable the others belong to another launcher; NULL none */
     const char *launcher, *needed;
     const char *task, *tasks[3], *rank, *world[3], *key[2];
 } launchers[] = {
+    {"torchrun",
+     "TORCHELASTIC_RUN_ID",
+     "LOCAL_RANK",
+     {"LOCAL_WORLD_SIZE"},
+     "RANK",
+     {"WORLD_SIZE"},
+     {NULL}},
+    {"deepspeed", "CROSS_RANK", "LOCAL_RANK", {"LOCAL_SIZE"}, "RANK", {"WORLD_SIZE"}, {NULL}},
     {"openmpi",
      NULL,
      "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -29,6 +37,20 @@ static const struct names {
      "PMI_RANK",
      {"PMI_SIZE"},
      {NULL}},
+    {"mvapich",
+     NULL,
+     "MV2_COMM_WORLD_LOCAL_RANK",
+     {"MV2_COMM_WORLD_LOCAL_SIZE"},
+     "MV2_COMM_WORLD_RANK",
+     {"MV2_COMM_WORLD_SIZE"},
+     {NULL}},
+    {"jsrun",
+     NULL,
+     "JSM_NAMESPACE_LOCAL_RANK",
+     {"JSM_NAMESPACE_LOCAL_SIZE"},
+     "JSM_NAMESPACE_RANK",
+     {"JSM_NAMESPACE_SIZE"},
+     {"PMIX_NAMESPACE"}},
     {"pals",
      NULL,
      "PALS_LOCAL_RANKID",
@@ -120,26 +142,58 @@ static const char *keep_text(struct lib_read *read, const char *text)
     return kept != NULL ? strcpy(kept, text) : NULL;
 }
 
+static const char *variable_or(const struct lib_variables *variables, const char *name,
+                               const char *other)
+{
+    const char *text = name != NULL ? lib_variable(variables, name) : NULL;
+    return text != NULL && *text != '\0' ? text : other;
+}
+
+/* Makes the key of printable ASCII only, whatever the variables hold. */
 static const char *make_key(struct lib_read *read, const struct lib_variables *variables,
                             const struct names *names)
 {
     char key[200] = "";
-    const char *job = lib_variable(variables, "SLURM_JOB_ID"),
-               *step = lib_variable(variables, "SLURM_STEP_ID");
+    const char *job = variable_or(variables, "SLURM_JOB_ID", NULL),
+               *step = variable_or(variables, "SLURM_STEP_ID", NULL);
     if (strcmp(names->launcher, "slurm") == 0 && job != NULL && step != NULL)
         snprintf(key, sizeof key, "slurm/%.80s.%.80s", job, step);
-    for (size_t i = 0; i < 2 && *key == '\0' && names->key[i] != NULL; i++)
-        if (lib_variable(variables, names->key[i]) != NULL)
-            snprintf(key, sizeof key, "%s/%.160s", names->launcher,
-                     lib_variable(variables, names->key[i]));
+    if (strcmp(names->launcher, "torchrun") == 0) /* its workers' ranks may change at a restart */
+        snprintf(key, sizeof key, "torchrun/%.60s.%.9s.%.9s.%.9s",
+                 variable_or(variables, "TORCHELASTIC_RUN_ID", "none"),
+                 variable_or(variables, "GROUP_RANK", "0"),
+                 variable_or(variables, "WORLD_SIZE", "0"),
+                 variable_or(variables, "TORCHELASTIC_RESTART_COUNT", "0"));
+    for (size_t i = 0; i < 2 && *key == '\0'; i++) {
+        const char *text = variable_or(variables, names->key[i], NULL);
+        if (text != NULL)
+            snprintf(key, sizeof key, "%s/%.140s", names->launcher, text);
+    }
+    for (char *c = key; *c != '\0'; c++)
+        if (*c <= ' ' || *c > '~')
+            *c = '_';
     return *key != '\0' ? keep_text(read, key) : NULL;
+}
+
+/* The variable among several that counts, else the one to be set. */
+static const char *counting(const struct lib_variables *variables, const char *const *names)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < 3 && names[i] != NULL && found == NULL; i++)
+        if (number(variables, names[i]) >= 0)
+            found = names[i];
+    for (size_t i = 0; i < 3 && names[i] != NULL && found == NULL; i++)
+        if (lib_variable(variables, names[i]) != NULL)
+            found = names[i];
+    return found != NULL ? found : names[0];
 }
 
 static void describe_missing(struct lib_read *read, const struct lib_variables *variables,
                              const struct names *names, struct berth_launcher *launcher)
 {
     char line[160];
-    const char *task = names->task, *tasks = names->tasks[0];
+    const char *task = names->task, *tasks = counting(variables, names->tasks);
+    int count = number(variables, tasks);
     if (task == NULL)
         snprintf(line, sizeof line, "%s is set, but %s does not tell a task's number on its node",
                  names->rank, names->launcher);
@@ -152,13 +206,47 @@ static void describe_missing(struct lib_read *read, const struct lib_variables *
     else if (strcmp(names->launcher, "flux") == 0)
         snprintf(line, sizeof line,
                  "FLUX_JOB_SIZE and FLUX_JOB_NNODES do not give each node as many tasks");
+    else if (count < 0)
+        snprintf(line, sizeof line, "%s is %s", tasks,
+                 lib_variable(variables, tasks) == NULL ? "not set" : "no number");
+    else if (count <= launcher->task)
+        snprintf(line, sizeof line, "%s is %d, which is not more than %s, %d", tasks, count, task,
+                 launcher->task);
     else
-        snprintf(line, sizeof line, "%s is not set, or not more than %s", tasks, task);
+        snprintf(line, sizeof line, "%s is %d, and %d is the most", tasks, count, LIB_TASKS_MAX);
     launcher->missing = keep_text(read, line);
 }
 
+/* Refuses numbers of the whole step that contradict each other. Those of a heterogeneous job of
+ * Slurm do: its ranks count over all parts, its size is that of one. */
+static void refuse_contradiction(struct lib_read *read, const struct lib_variables *variables,
+                                 const struct names *names, struct berth_launcher *launcher)
+{
+    char line[160];
+    const char *world = counting(variables, names->world);
+    if (strcmp(names->launcher, "slurm") == 0 || launcher->world < 0)
+        return;
+    if (launcher->rank >= launcher->world)
+        snprintf(line, sizeof line, "%s is %d, which is not less than %s, %d", names->rank,
+                 launcher->rank, world, launcher->world);
+    else if (launcher->tasks > launcher->world)
+        snprintf(line, sizeof line, "%s is %d, which is more than %s, %d",
+                 counting(variables, names->tasks), launcher->tasks, world, launcher->world);
+    else
+        return;
+    launcher->tasks = -1;
+    launcher->missing = keep_text(read, line);
+}
+
+/* True when each node's ranks are consecutive. */
+static bool has_consecutive_ranks(const struct berth_launcher *launcher)
+{
+    return strcmp(launcher->name, "torchrun") == 0 || strcmp(launcher->name, "deepspeed") == 0 ||
+           (launcher->world == launcher->tasks && launcher->rank == launcher->task);
+}
+
 /* Reads the ranks that the launcher's distribution gives, if they include this task's rank. Else
- * reads all ranks, when all tasks are here. */
+ * reads consecutive ranks, as where all tasks are here. */
 static void read_ranks(struct lib_read *read, const struct lib_distribution *distribution,
                        struct berth_launcher *launcher)
 {
@@ -171,9 +259,10 @@ static void read_ranks(struct lib_read *read, const struct lib_distribution *dis
                    lib_distribution_ranks(distribution, launcher->world, ranks, launcher->tasks);
     if (is_said && ranks[launcher->task] == launcher->rank)
         launcher->ranks = ranks;
-    else if (launcher->world == launcher->tasks && launcher->rank == launcher->task) {
+    else if (has_consecutive_ranks(launcher) && launcher->rank >= launcher->task &&
+             launcher->rank - launcher->task <= launcher->world - launcher->tasks) {
         for (int i = 0; i < launcher->tasks; i++)
-            ranks[i] = i;
+            ranks[i] = launcher->rank - launcher->task + i;
         launcher->ranks = ranks;
     }
 }
@@ -192,11 +281,13 @@ static void read_launcher(struct lib_read *read, const struct lib_variables *var
                       : is_flux ? flux_tasks(variables, launcher->task, launcher->world)
                                 : first_number(variables, names->tasks, 3);
     launcher->key = make_key(read, variables, names);
-    if (launcher->tasks <= launcher->task || launcher->tasks > LIB_TASKS_MAX)
+    if (launcher->tasks < 1 || launcher->tasks <= launcher->task || launcher->tasks > LIB_TASKS_MAX)
         launcher->tasks = -1;
     if (launcher->task < 0 || launcher->tasks < 0)
         describe_missing(read, variables, names, launcher);
     else
+        refuse_contradiction(read, variables, names, launcher);
+    if (launcher->missing == NULL)
         read_ranks(read, is_slurm ? &distribution : NULL, launcher);
 }
 

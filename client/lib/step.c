@@ -138,19 +138,22 @@ static void read_gpus(struct lib_read *read, const json_t *node, const struct be
 }
 
 /* Makes the key. For another launcher inside a Slurm job the key is part of the job's key: the
- * prolog's claim for the job then includes this step. */
+ * prolog's claim for the job then includes this step. Two torchruns here may have one run id, so
+ * theirs names the process, too. */
 static void make_key(struct lib_read *read, const struct lib_variables *variables,
                      const struct berth_launcher *launcher, const struct lib_ancestor *ancestor,
                      struct berth_step *step)
 {
     char key[LIB_KEY_SIZE + 240], own[160];
+    const char *its = launcher->key != NULL ? launcher->key : "";
     const char *claimed = lib_variable(variables, "BERTH_KEY"),
                *job = lib_variable(variables, "SLURM_JOB_ID");
-    bool is_slurms = launcher->key != NULL && strncmp(launcher->key, "slurm/", 6) == 0;
-    if (launcher->key != NULL)
-        snprintf(own, sizeof own, "%.150s", launcher->key);
+    bool is_slurms = strncmp(its, "slurm/", 6) == 0;
+    if (*its != '\0' && strncmp(its, "torchrun/", 9) != 0)
+        snprintf(own, sizeof own, "%.150s", its);
     else
-        snprintf(own, sizeof own, "process/%d.%" PRIu64, (int)ancestor->pid, ancestor->start_ticks);
+        snprintf(own, sizeof own, "%.100s%sprocess/%d.%" PRIu64, its, *its != '\0' ? "." : "",
+                 (int)ancestor->pid, ancestor->start_ticks);
     if (is_slurms || (claimed != NULL && *claimed == '\0') ||
         (claimed == NULL && !lib_key_is_job(job)))
         snprintf(key, sizeof key, "%s", own);

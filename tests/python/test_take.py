@@ -17,7 +17,7 @@ INSIDE = pathlib.Path(__file__).resolve().parent.parent / "lib/inside.py"
 TAKE = ("import json, runpy, sys; import berth; "
         "print(berth.take(**json.loads(sys.argv[1])).reason, file=sys.stderr); "
         "runpy.run_path(sys.argv[2], run_name='__main__')")
-LAUNCHERS = ("SLURM_", "PMI", "MPI_", "OMPI_", "PALS_", "FLUX_", "BERTH_", "UCX_", "NCCL_")
+LAUNCHERS = ("SLURM_", "PMI", "MPI_", "OMPI_", "MV2_", "JSM_", "PALS_", "FLUX_", "TORCHELASTIC_", "CROSS_", "BERTH_", "UCX_", "NCCL_")
 # A /dev with the device files of AMD's gpus named by $1, of which this machine has none.
 WITH_GPUS = """set -e; new=$(mktemp -d); mount -t tmpfs none $new; mkdir $new/dri $new/shm
 mount --bind /dev/shm $new/shm
@@ -44,6 +44,10 @@ CASES = {  # variables, options, device files of gpus (None: no /dev of its own)
     "open mpi": ({"OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
                   "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
                   "PMIX_NAMESPACE": "ns@1"}, {"host_bytes": 1 << 20}, None),
+    "torchrun": ({"TORCHELASTIC_RUN_ID": "none", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "RANK": "3",
+                  "WORLD_SIZE": "4", "GROUP_RANK": "1", "SLURM_JOB_ID": "12"},
+                 {"pattern": "ring", "bytes": 1 << 20}, ALL),
+    "contradiction": ({**hydra(1), "PMI_RANK": "2"}, {}, None),
     "too little said": ({"PMIX_RANK": "0"}, {}, None),
     "no number": ({**hydra(0), "MPI_LOCALNRANKS": "two"}, {}, None),
     "in a job": ({**hydra(0), "SLURM_JOB_ID": "12"}, {}, None),

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,7 +28,7 @@ PREFERRED, BOUND, INTERLEAVED = 1, 2, 3
 def clean_environment(**variables):
     """The test's own environment, without variables of a launcher or a user."""
     kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("SLURM_", "PMI", "PMIX_", "MPI_", "OMPI_", "PALS_", "FLUX_", "BERTH_")) and name not in DEVICES}
+            if not name.startswith(("SLURM_", "PMI", "MPI_", "OMPI_", "MV2_", "JSM_", "PALS_", "FLUX_", "TORCHELASTIC_", "CROSS_", "BERTH_")) and name not in DEVICES}
     return {**kept, **variables}
 
 
@@ -163,12 +164,16 @@ def tasks_that_ask_at_once_have_one_plan():
 # ---- who this is ----
 
 LAUNCHERS = {
+    "torchrun/id.0.2.0.process/": {"TORCHELASTIC_RUN_ID": "id", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "RANK": "1", "WORLD_SIZE": "2", "GROUP_RANK": "0"},
+    "process/ of deepspeed": {"CROSS_RANK": "0", "CROSS_SIZE": "1", "LOCAL_RANK": "1", "LOCAL_SIZE": "2", "RANK": "1", "WORLD_SIZE": "2"},
+    "process/ of mvapich": {"MV2_COMM_WORLD_LOCAL_RANK": "1", "MV2_COMM_WORLD_LOCAL_SIZE": "2", "MV2_COMM_WORLD_RANK": "1", "MV2_COMM_WORLD_SIZE": "2"},
+    "jsrun/7": {"JSM_NAMESPACE_LOCAL_RANK": "1", "JSM_NAMESPACE_LOCAL_SIZE": "2", "JSM_NAMESPACE_RANK": "1", "JSM_NAMESPACE_SIZE": "2", "PMIX_NAMESPACE": "7"},
     "openmpi/ns@1": {"OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "PMIX_NAMESPACE": "ns@1"},
     "process/": hydra(1, 2),
     "pals/app": {"PALS_LOCAL_RANKID": "1", "PALS_LOCAL_SIZE": "2", "PALS_RANKID": "1", "PMI_SIZE": "2", "PALS_APID": "app"},
     "flux/f1": {"FLUX_TASK_LOCAL_ID": "1", "FLUX_TASK_RANK": "1", "FLUX_JOB_SIZE": "2", "FLUX_JOB_NNODES": "1", "FLUX_JOB_ID": "f1"},
     "slurm/7.3": {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "3", "SLURM_LOCALID": "1", "SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_NODEID": "0", "SLURM_STEP_TASKS_PER_NODE": "2"},
-    "process/pmi": {"PMI_LOCAL_RANK": "1", "PMI_LOCAL_SIZE": "2", "PMI_RANK": "1", "PMI_SIZE": "2"},
+    "process/ of pmi": {"PMI_LOCAL_RANK": "1", "PMI_LOCAL_SIZE": "2", "PMI_RANK": "1", "PMI_SIZE": "2"},
 }
 
 
@@ -179,7 +184,7 @@ def every_launcher_says_who_this_is():
             found = inside(proxy.path, "--verbose", says="task 1 of 2: cpus 1, ", variables=variables)
             assert found["cpus"] == [1], (key, found["cpus"])
             asked = proxy.bind()
-            assert asked["tasks"] == 2 and asked["key"].startswith(key.removesuffix("pmi")), (key, asked)
+            assert asked["tasks"] == 2 and asked["key"].startswith(key.split(" ")[0]), (key, asked)
             assert "ranks" not in asked, "without traffic the others do not matter"
 
 
@@ -195,6 +200,16 @@ def another_launcher_in_a_job_of_slurms_plans_within_the_job():
             assert status == 0 and proxy.bind()["key"].startswith(start), (status, err, proxy.bind())
             if key is not None:
                 daemon.call("io.berth.Placement.Release", {"key": key})
+
+
+def no_value_of_a_variable_stops_it():
+    """A key is made of whatever the launcher's variables hold."""
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
+        for value, key in (("\udcff\n\x1b[2J", "___[2J"), ("%s%n", "%s%n"), ("x" * 100_000, "x" * 140), ("", None)):
+            inside(proxy.path, "--strict", variables={**LAUNCHERS["jsrun/7"], "PMIX_NAMESPACE": value})
+            asked = proxy.bind()["key"]
+            assert asked == "jsrun/" + key if key is not None else asked.startswith("process/"), (value[:9], asked)
 
 
 def ranks_are_those_of_the_step():
@@ -260,7 +275,9 @@ def gpus_of_a_job_of_slurms_are_shared_out():
 
 def a_launcher_that_does_not_say_enough_starts_the_command_unbound():
     with Daemon("--node", NODES / "mi250x") as daemon:
-        for variables, says in (({"PMIX_RANK": "3"}, "pmix does not tell"), ({"OMPI_COMM_WORLD_LOCAL_RANK": "0"}, "OMPI_COMM_WORLD_LOCAL_SIZE is not set"),
+        for variables, says in (({"PMIX_RANK": "3"}, "pmix does not tell"), ({**hydra(0, 2), "PMI_RANK": "2"}, "PMI_RANK is 2, which is not less than PMI_SIZE, 2"),
+                                ({**LAUNCHERS["jsrun/7"], "JSM_NAMESPACE_LOCAL_SIZE": "9" * 9}, f"JSM_NAMESPACE_LOCAL_SIZE is 999999999, and {1 << 20} is the most"),
+                                ({**LAUNCHERS["jsrun/7"], "JSM_NAMESPACE_LOCAL_SIZE": "\x1b[2J"}, "JSM_NAMESPACE_LOCAL_SIZE is no number"), ({"OMPI_COMM_WORLD_LOCAL_RANK": "0"}, "OMPI_COMM_WORLD_LOCAL_SIZE is not set"),
                                 ({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}, "SLURM_STEP_TASKS_PER_NODE is not set")):
             status, out, err = exec_(daemon.socket, "--", *INSIDE, variables=variables)
             assert status == 0 and json.loads(out)["cpus"] == CPUS and says in err and err.count("\n") == 1 and "runs without a berth" in err, (variables, status, err)
@@ -482,13 +499,32 @@ def mpi_ranks_have_their_berths():
         assert err == "berth: hydra has bound its tasks, and that stays: task 0 to cpus 1\n", err
 
 
+def open_mpi_starts_tasks():
+    """Its own binding of two tasks, each to a core, stays; without it they take their berths."""
+    needs_two_cpus()
+    if shutil.which("orterun") is None:
+        raise LeftOut("there is no Open MPI (make check installs it)")
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy, tempfile.TemporaryDirectory() as folder:
+        command = ["berth", "--socket", proxy.path, "exec", "--gpus", "0-7", "--pattern", "pairs", "--bytes", "1M", "--",
+                   "sh", "-c", f'exec "$@" >{folder}/$OMPI_COMM_WORLD_RANK', "sh", *INSIDE]
+        for bound, says in (("none", ""), ("hwthread", "openmpi has bound its tasks, and that stays: task 0 to cpus 0\n")):
+            done = subprocess.run(["orterun", "--allow-run-as-root", "--oversubscribe", "--bind-to", bound, "-n", "2", *map(str, command)],
+                                  env=clean_environment(PATH=f"{BIN.resolve()}:{os.environ['PATH']}"), capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0 and says in done.stderr and (says or not done.stderr), (done.stdout, done.stderr)
+            found = [json.loads((pathlib.Path(folder) / rank).read_text()) for rank in "01"]
+            assert [one["cpus"] for one in found] == [[0], [1]], (bound, found)
+            asked = [question["parameters"] for question in proxy.asked if question["method"] == BIND][-2:]
+            assert asked[0] == asked[1] and asked[0]["key"].startswith("openmpi/") and (asked[0]["ranks"], asked[0]["world"]) == ([0, 1], 2), asked
+            assert len({one["environment"]["ROCR_VISIBLE_DEVICES"] for one in found}) == 2
+
+
 TESTS = [
     each_task_has_its_berth_of_one_plan, memory_policies_are_taken, one_plan_stands_for_all_tasks_of_a_step, tasks_that_ask_at_once_have_one_plan,
-    every_launcher_says_who_this_is, ranks_are_those_of_the_step, another_launcher_in_a_job_of_slurms_plans_within_the_job, options_win, what_is_asked_wrongly_is_refused,
+    every_launcher_says_who_this_is, no_value_of_a_variable_stops_it, ranks_are_those_of_the_step, another_launcher_in_a_job_of_slurms_plans_within_the_job, options_win, what_is_asked_wrongly_is_refused,
     who_is_started_by_hand_is_alone, gpus_of_a_job_of_slurms_are_shared_out, a_launcher_that_does_not_say_enough_starts_the_command_unbound, numbers_of_gpus_count_among_those_that_the_job_may_open,
     bound_cpus_stay, what_all_tasks_share_is_not_bound, bound_gpus_stay,
     without_a_daemon, tasks_with_the_same_warning_say_it_once, a_hung_daemon_is_not_waited_for, a_daemon_that_dies_in_the_middle, a_berth_that_cannot_be_taken_is_not_taken_in_part, too_little_for_all,
-    the_command_is_as_without, mpi_ranks_have_their_berths,
+    the_command_is_as_without, mpi_ranks_have_their_berths, open_mpi_starts_tasks,
 ]
 
 if __name__ == "__main__":

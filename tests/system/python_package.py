@@ -22,7 +22,7 @@ CPUS = len(os.sched_getaffinity(0))
 
 def clean_environment(**more):
     """Without variables of a launcher, of a user, or of the make that may have started this."""
-    others = ("SLURM_", "PMI", "MPI_", "OMPI_", "PALS_", "FLUX_", "BERTH_", "MAKE", "PYTHON", "LD_PRELOAD")
+    others = ("SLURM_", "PMI", "MPI_", "OMPI_", "MV2_", "JSM_", "PALS_", "FLUX_", "TORCHELASTIC_", "CROSS_", "BERTH_", "MAKE", "PYTHON", "LD_PRELOAD")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     return {**kept, "PYTHONDONTWRITEBYTECODE": "1", **more}
 

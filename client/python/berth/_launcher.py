@@ -1,6 +1,7 @@
 """Position of this process in a parallel step. The rules are those of client/lib/launcher.c."""
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import List, Mapping, Optional, Tuple
@@ -99,12 +100,30 @@ def _flux_tasks(variables: Mapping[str, str], task: Optional[int],
     return world // nodes
 
 
+def _bytes(variables: Mapping[str, str], name: str, most: int) -> bytes:
+    return os.fsencode(variables.get(name, ""))[:most]
+
+
 def _key(variables: Mapping[str, str], row: Launcher) -> Optional[str]:
-    job, step = variables.get("SLURM_JOB_ID"), variables.get("SLURM_STEP_ID")
-    if row.launcher == "slurm" and job is not None and step is not None:
-        return f"slurm/{job[:80]}.{step[:80]}"
-    return next((f"{row.launcher}/{variables[name][:160]}" for name in row.key
-                 if name in variables), None)
+    """Printable ASCII only, whatever the variables hold."""
+    key = b""
+    if row.launcher == "slurm":
+        parts = [_bytes(variables, name, 80) for name in ("SLURM_JOB_ID", "SLURM_STEP_ID")]
+        key = b".".join(parts) if all(parts) else b""
+    elif row.launcher == "torchrun":  # its workers' ranks may change at a restart
+        key = b".".join((_bytes(variables, "TORCHELASTIC_RUN_ID", 60) or b"none",
+                         _bytes(variables, "GROUP_RANK", 9) or b"0",
+                         _bytes(variables, "WORLD_SIZE", 9) or b"0",
+                         _bytes(variables, "TORCHELASTIC_RESTART_COUNT", 9) or b"0"))
+    else:
+        key = next((text for text in (_bytes(variables, name, 140) for name in row.key) if text), b"")
+    return f"{row.launcher}/{re.sub(b'[^!-~]', b'_', key).decode()}" if key else None
+
+
+def _counting(variables: Mapping[str, str], names: List[str]) -> Optional[str]:
+    """The variable among several that counts, else the one to be set."""
+    counts = [name for name in names if number(variables, name) is not None]
+    return next(iter(counts + [name for name in names if name in variables] + names), None)
 
 
 def _missing(variables: Mapping[str, str], row: Launcher, position: Position) -> str:
@@ -116,7 +135,26 @@ def _missing(variables: Mapping[str, str], row: Launcher, position: Position) ->
         return "SLURM_STEP_TASKS_PER_NODE is not set, or says nothing of node SLURM_NODEID"
     if row.launcher == "flux":
         return "FLUX_JOB_SIZE and FLUX_JOB_NNODES do not give each node as many tasks"
-    return f"{row.tasks[0]} is not set, or not more than {row.task}"
+    name = _counting(variables, row.tasks)
+    count = number(variables, name)
+    if count is None:
+        return f"{name} is {'no number' if name in variables else 'not set'}"
+    if count <= position.task:
+        return f"{name} is {count}, which is not more than {row.task}, {position.task}"
+    return f"{name} is {count}, and {TASKS_MOST} is the most"
+
+
+def _contradiction(variables: Mapping[str, str], row: Launcher, tasks: int, rank: int,
+                   world: Optional[int]) -> Optional[str]:
+    if row.launcher == "slurm" or world is None:
+        return None
+    its = _counting(variables, row.world)
+    if rank >= world:
+        return f"{row.rank} is {rank}, which is not less than {its}, {world}"
+    if tasks > world:
+        name = _counting(variables, row.tasks)
+        return f"{name} is {tasks}, which is more than {its}, {world}"
+    return None
 
 
 def find_position(variables: Mapping[str, str]) -> Position:
@@ -135,10 +173,17 @@ def find_position(variables: Mapping[str, str]) -> Position:
     position.tasks = tasks if tasks is not None and (task or 0) < tasks <= TASKS_MOST else None
     if task is None or position.tasks is None:
         position.missing = _missing(variables, row, position)
+        return position
+    rank = -1 if position.rank is None else position.rank
+    position.missing = _contradiction(variables, row, position.tasks, rank, world)
+    if position.missing is not None:
+        position.tasks = None
     elif position.rank is not None and world is not None and world >= position.tasks:
         ranks = _slurm_ranks(variables, position.tasks, world) if row.launcher == "slurm" else None
         if ranks is not None and ranks[task] == position.rank:
             position.ranks = ranks
-        elif world == position.tasks and position.rank == task:
-            position.ranks = list(range(world))
+        elif row.launcher in ("torchrun", "deepspeed") or world == position.tasks and rank == task:
+            first = rank - task
+            if 0 <= first <= world - position.tasks:
+                position.ranks = list(range(first, first + position.tasks))
     return position

@@ -161,8 +161,10 @@ def _share_gpus(node: GetNodeReply, position: Position,
 
 def _step_key(position: Position, ancestor: _Ancestor) -> str:
     claimed, job = os.environ.get("BERTH_KEY"), os.environ.get("SLURM_JOB_ID")
-    own = position.key[:150] if position.key else f"process/{ancestor.pid}.{ancestor.start_ticks}"
-    if own.startswith("slurm/") and position.key or claimed == "" or \
+    own = position.key[:150] if position.key else ""
+    if not own or own.startswith("torchrun/"):  # two torchruns here may have one run id
+        own = f"{own[:100]}{'.' if own else ''}process/{ancestor.pid}.{ancestor.start_ticks}"
+    if own.startswith("slurm/") or claimed == "" or \
             (claimed is None and not is_job(job)):
         return own
     return f"slurm/{job}.{own}" if claimed is None else f"{claimed[:80]}.{own}"

@@ -54,6 +54,17 @@ static void expect(struct berth_launcher *launcher, const char *name, int task, 
 static void every_launcher_is_understood(void **state)
 {
     (void)state;
+    expect(LOOK("TORCHELASTIC_RUN_ID=a b", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "RANK=5",
+                "WORLD_SIZE=8", "GROUP_RANK=2", "TORCHELASTIC_RESTART_COUNT=1"),
+           "torchrun", 1, 2, 5, 8, "torchrun/a_b.2.8.1");
+    expect(LOOK("CROSS_RANK=2", "LOCAL_RANK=1", "LOCAL_SIZE=2", "RANK=5", "WORLD_SIZE=8"),
+           "deepspeed", 1, 2, 5, 8, NULL);
+    expect(LOOK("JSM_NAMESPACE_LOCAL_RANK=1", "JSM_NAMESPACE_LOCAL_SIZE=2", "JSM_NAMESPACE_RANK=5",
+                "JSM_NAMESPACE_SIZE=8", "PMIX_NAMESPACE=9"),
+           "jsrun", 1, 2, 5, 8, "jsrun/9");
+    expect(LOOK("MV2_COMM_WORLD_LOCAL_RANK=1", "MV2_COMM_WORLD_LOCAL_SIZE=2",
+                "MV2_COMM_WORLD_RANK=5", "MV2_COMM_WORLD_SIZE=8"),
+           "mvapich", 1, 2, 5, 8, NULL);
     expect(LOOK("OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
                 "OMPI_COMM_WORLD_RANK=5", "OMPI_COMM_WORLD_SIZE=8", "PMIX_NAMESPACE=prte-n1@1"),
            "openmpi", 1, 2, 5, 8, "openmpi/prte-n1@1");
@@ -71,6 +82,9 @@ static void every_launcher_is_understood(void **state)
     expect(LOOK("PMI_LOCAL_RANK=1", "PMI_LOCAL_SIZE=2", "PMI_RANK=1", "PMI_SIZE=2"), "pmi", 1, 2, 1,
            2, NULL);
     expect(LOOK("PMIX_RANK=3", "PMIX_NAMESPACE=ns"), "pmix", -1, -1, 3, -1, "pmix/ns");
+    /* A rank that a script has set, as PyTorch wants it, is of no launcher. */
+    expect(LOOK("LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "RANK=5", "WORLD_SIZE=8"), NULL, -1, -1, -1,
+           -1, NULL);
     expect(LOOK("PATH=/bin"), NULL, -1, -1, -1, -1, NULL);
 }
 
@@ -81,6 +95,13 @@ static void the_inner_launcher_counts(void **state)
                 "SLURM_NTASKS=1", "SLURM_NODEID=0", "SLURM_STEP_TASKS_PER_NODE=1",
                 "MPI_LOCALRANKID=2", "MPI_LOCALNRANKS=4", "PMI_RANK=2", "PMI_SIZE=4"),
            "hydra", 2, 4, 2, 4, NULL);
+    /* torchrun once on each node, in a step of Slurm's or under mpirun. */
+    expect(LOOK("SLURM_STEP_ID=0", "SLURM_JOB_ID=9", "SLURM_LOCALID=0", "SLURM_PROCID=1",
+                "SLURM_NTASKS=2", "SLURM_NODEID=1", "SLURM_STEP_TASKS_PER_NODE=1(x2)",
+                "OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1",
+                "TORCHELASTIC_RUN_ID=9", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=4", "RANK=6",
+                "WORLD_SIZE=8", "GROUP_RANK=1"),
+           "torchrun", 2, 4, 6, 8, "torchrun/9.1.8.0");
     /* srun --mpi=pmi2 gives PMI's variables too, of the same step. */
     expect(LOOK("SLURM_STEP_ID=0", "SLURM_JOB_ID=9", "SLURM_LOCALID=1", "SLURM_PROCID=1",
                 "SLURM_NTASKS=2", "SLURM_NODEID=0", "SLURM_STEP_TASKS_PER_NODE=2", "PMI_RANK=1",
@@ -100,7 +121,7 @@ static void what_does_not_fit_is_said(void **state)
              "OMPI_COMM_WORLD_RANK=2", "OMPI_COMM_WORLD_SIZE=4");
     assert_string_equal(
         launcher->missing,
-        "OMPI_COMM_WORLD_LOCAL_SIZE is not set, or not more than OMPI_COMM_WORLD_LOCAL_RANK");
+        "OMPI_COMM_WORLD_LOCAL_SIZE is 2, which is not more than OMPI_COMM_WORLD_LOCAL_RANK, 2");
     expect(launcher, "openmpi", 2, -1, 2, 4, NULL);
     launcher = LOOK("OMPI_COMM_WORLD_LOCAL_RANK=x1", "OMPI_COMM_WORLD_LOCAL_SIZE=2");
     assert_string_equal(launcher->missing, "OMPI_COMM_WORLD_LOCAL_RANK is no number");
@@ -116,6 +137,12 @@ static void what_does_not_fit_is_said(void **state)
     assert_string_equal(launcher->missing,
                         "FLUX_JOB_SIZE and FLUX_JOB_NNODES do not give each node as many tasks");
     berth_launcher_free(launcher);
+    launcher = LOOK("MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2", "PMI_RANK=4", "PMI_SIZE=4");
+    assert_string_equal(launcher->missing, "PMI_RANK is 4, which is not less than PMI_SIZE, 4");
+    expect(launcher, "hydra", 1, -1, 4, 4, NULL);
+    launcher = LOOK("MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=8", "PMI_RANK=1", "PMI_SIZE=4");
+    assert_string_equal(launcher->missing, "MPI_LOCALNRANKS is 8, which is more than PMI_SIZE, 4");
+    expect(launcher, "hydra", 1, -1, 1, 4, NULL);
     launcher = LOOK("PMIX_RANK=3");
     assert_string_equal(launcher->missing,
                         "PMIX_RANK is set, but pmix does not tell a task's number on its node");
@@ -156,6 +183,9 @@ static void ranks_are_mapped(void **state)
     /* All are here. */
     expect_ranks(LOOK("MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2", "PMI_RANK=1", "PMI_SIZE=2"), 2,
                  (const int[]){0, 1});
+    expect_ranks(LOOK("TORCHELASTIC_RUN_ID=9", "LOCAL_RANK=2", "LOCAL_WORLD_SIZE=3", "RANK=5",
+                      "WORLD_SIZE=9"),
+                 3, (const int[]){3, 4, 5});
     /* The distribution over several nodes is unknown. */
     expect_ranks(LOOK("MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2", "PMI_RANK=1", "PMI_SIZE=4"), 0,
                  NULL);
