@@ -98,9 +98,10 @@ void ui_prediction(struct ui *ui, const json_t *prediction);
 void ui_prediction_short(struct ui *ui, const json_t *prediction);
 /* True for a lower bound below a microsecond: the start of few bytes, which decides, is unknown. */
 bool ui_is_unmeasured(const json_t *prediction);
-/* Prints sentences: the measured value, its places and its time. Prints a few, then the number of
- * the others. */
-void ui_evidence(struct ui *ui, const json_t *evidence);
+/* ui/evidence.c: prints a value with its places and those axes that are not as by default. */
+void ui_evidence_one(struct ui *ui, const json_t *item);
+/* Writes the heading of evidence, with the times of its measurements. size: bytes of text. */
+void ui_evidence_heading(const json_t *evidence, char *text, size_t size);
 /* Returns the sentence of a reason or a warning; "?" where it has none. */
 const char *ui_reason_text(const json_t *reason);
 
@@ -110,16 +111,13 @@ bool ui_reason_is(const json_t *reason, const char *code);
 /* True for a reason that tells an alternative, which stands under that heading. */
 bool ui_is_alternative(const json_t *reason);
 
-/* Prints the reasons, sentences with numbers that a person can check; not the alternative. */
-void ui_reasons(struct ui *ui, const json_t *reasons);
-void ui_warnings(struct ui *ui, const json_t *warnings);
-
 /* Prints a call, a line each statement, so that it can be copied; longer lines are wrapped. */
 void ui_call(struct ui *ui, const char *call);
 
-/* Prints the end of an answer. With why: reasons, evidence (of the reply's first option, or its
- * own) and all notes. Without: the notes that ask for an action, and how many others there are.
- * Then ui_basis. */
+/* ui/why.c: prints the end of an answer. With why: reasons, evidence (of the reply's first option,
+ * or its own) and notes; on a terminal as many as a screen of 40 rows has room for, and the number
+ * of others. Without: the notes that ask for an action, and how many others there are. Then
+ * ui_basis. */
 void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence);
 /* Prints a line when an answer is not about this machine. */
 void ui_basis(struct ui *ui, const char *origin);

@@ -216,24 +216,11 @@ static void write_quality(struct ui *ui, const json_t *reply)
                "to start: berth exec in each task, or srun with the options of --format slurm\n");
 }
 
+/* The other mechanism; the first line has rank order. */
 static void write_alternatives(struct ui *ui, const json_t *reply)
 {
-    const json_t *predicted = json_object_get(reply, "predicted"),
-                 *baseline = json_object_get(reply, "baseline"), *reason;
-    double ours = time_of(predicted), theirs = time_of(baseline);
+    const json_t *reason;
     size_t i;
-    ui_put(ui, "rank order: ");
-    if (ours > 0 && fabs(theirs / ours - 1) < SAME && is_bound(predicted) == is_bound(baseline)) {
-        ui_put(ui, "as long");
-    } else {
-        ui_prediction(ui, baseline);
-        write_bottleneck(ui, baseline);
-        if (ours > 0 && theirs > 0 && !is_bound(predicted) &&
-            (theirs > ours || !is_bound(baseline)))
-            ui_put(ui, ", %s%.2f %s as long", is_bound(baseline) ? "at least " : "", theirs / ours,
-                   ui->utf8 ? "\u00d7" : "x");
-    }
-    ui_put(ui, "\n");
     json_array_foreach(json_object_get(reply, "reasons"), i, reason)
     {
         if (ui_is_alternative(reason)) {

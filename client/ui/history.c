@@ -204,22 +204,6 @@ static size_t put_changes(struct ui *ui, int indent, const json_t *before, const
     return count;
 }
 
-void ui_interval(const struct ui *ui, const json_t *point, const char *unit, char *text,
-                 size_t size)
-{
-    char low[UI_NUMBER], high[UI_NUMBER];
-    double least = ui_member_number(point, "low"), most = ui_member_number(point, "high");
-    text[0] = '\0';
-    if (isnan(least) || isnan(most))
-        return;
-    ui_value(ui, low, least, unit);
-    ui_value(ui, high, most, unit);
-    char *of_low = strchr(low, ' '), *of_high = strchr(high, ' ');
-    if (of_low != NULL && of_high != NULL && strcmp(of_low, of_high) == 0)
-        *of_low = '\0';
-    snprintf(text, size, "%s to %s", low, high);
-}
-
 static void put_point(struct ui *ui, const struct expected *expected, const json_t *point,
                       double best)
 {

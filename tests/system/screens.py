@@ -1,11 +1,12 @@
 """Every command's default answer fits a screen of 80 x 40 and begins with the answer; so do helps. Prints TAP."""
 import pathlib
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import NODES, RUN, Daemon, fake_probe  # noqa: E402
-from screen import WIDTH, shown  # noqa: E402
+from berthd import BIN, NODES, RUN, Daemon, fake_probe  # noqa: E402
+from screen import PLAIN, WIDTH, shown  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 ROWS = 40
@@ -52,6 +53,23 @@ def of_recorded_nodes():
             assert re.match(first, lines[0]), (name, words, lines[0])
 
 
+def of_why():
+    """What an answer rests on fits beside it, too; a pipe gets all of it."""
+    for name, gpus in (("mi250x", 8), ("gh200-quad", 4), ("h200x4", 4)):
+        node = ("--node", NODES / name)
+        for words in ["-n", str(gpus), "--pattern", "alltoall", "--bytes", "64M"], ["-n", "16", "--tasks-per-gpu", "4", "--pattern", "ring", "--bytes", "64M", "--host-bytes", "1G"], ["-n", "2", "--host-bytes", "1G"]:
+            lines = fits(*node, "bind", *words, "--why")
+            assert {"Decided by"} <= set(lines) and any(line.startswith("Evidence") for line in lines), (name, words, lines)
+            if name == "mi250x" and "alltoall" in words:
+                assert re.search(r"  and [0-9]+ more \(--json has them\)", "\n".join(lines)), lines
+                piped = subprocess.run([BIN / "berth", *node, "bind", *words, "--why"], capture_output=True, text=True, env=PLAIN, check=True).stdout
+                assert " more (--json" not in piped and "HSA_ENABLE_PEER_SDMA is about gpus" in piped, piped
+    evidence = fits("--node", NODES / "h200x4", "bind", "-n", "2", "--host-bytes", "1G", "--why")
+    at = next(i for i, line in enumerate(evidence) if line.startswith("Evidence, measured 20"))
+    assert any(re.fullmatch(r"  host_gpu_copy_engine (numa0 . gpu[0-3]|gpu[0-3] . numa0): [0-9.]+ GB/s \([0-9.]+ to [0-9.]+ GB/s\)", line) for line in evidence[at:]), evidence
+    assert any(re.fullmatch(r"  transfer_overhead .* of host_gpu_copy_engine: [0-9.]+ .s", line) for line in evidence[at:]), evidence
+
+
 def of_this_machine():
     with fake_probe(f"echo '{RUN}'\necho '{{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":1}}'\n") as probes, Daemon(config=f"probe_dir = {probes}\n") as daemon:
         daemon.wait_ready()
@@ -84,4 +102,4 @@ def helps():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([helps, cases_without_an_answer, of_recorded_nodes, of_this_machine]) > 0)
+    sys.exit(run_tests([helps, cases_without_an_answer, of_recorded_nodes, of_why, of_this_machine]) > 0)

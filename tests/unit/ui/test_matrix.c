@@ -114,11 +114,11 @@ static void many_combinations_with_few_cells_are_a_list(void **state)
              (struct ui_matrix_options){0}, false);
     assert_string_equal(ui.text, "m: 3 values\nratio\n"
                                  "\n"
-                                 "  axes      from  to  value  95 % interval  n  \n"
+                                 "  axes      from  to  value  95 % interval  n\n"
                                  "  defaults  a0    b0      -                 9  why\n"
-                                 "  k=2       a0    b0      2           1..3  9  \n"
+                                 "  k=2       a0    b0      2           1..3  9\n"
                                  "  k=4       a0    b0      4                 9  published\n"
-                                 "  k=10      a0    b0      1                 9  \n");
+                                 "  k=10      a0    b0      1                 9\n");
     ui_done(&ui);
 }
 
