@@ -100,10 +100,11 @@ int main(int argc, char **argv)
 {
     fill_standard_descriptors();
     const struct cmd_command commands[] = {
-        cmd_topo,   cmd_matrix, cmd_curves, cmd_contention,  cmd_tuning, cmd_bind,     cmd_alloc,
-        cmd_route,  cmd_exec,   cmd_claim,  cmd_release,     cmd_claims, cmd_health,   cmd_history,
-        cmd_accept, cmd_probe,  cmd_cancel, cmd_record,      cmd_fleet,  cmd_export,   cmd_report,
-        cmd_watch,  cmd_top,    cmd_slurm,  cmd_report_time, cmd_status, command_help, {0},
+        cmd_topo,   cmd_matrix,      cmd_curves,  cmd_contention, cmd_tuning, cmd_kernel,
+        cmd_bind,   cmd_alloc,       cmd_route,   cmd_exec,       cmd_claim,  cmd_release,
+        cmd_claims, cmd_health,      cmd_history, cmd_accept,     cmd_probe,  cmd_cancel,
+        cmd_record, cmd_fleet,       cmd_export,  cmd_report,     cmd_watch,  cmd_top,
+        cmd_slurm,  cmd_report_time, cmd_status,  command_help,   {0},
     };
     struct cmd cmd = {.commands = commands};
     int status = run(&cmd, argc, argv);

@@ -250,6 +250,6 @@ void cmd_closed_explain_all(struct cmd *cmd, json_t *reply);
 
 /* The commands. */
 extern const struct cmd_command cmd_topo, cmd_matrix, cmd_curves, cmd_contention, cmd_tuning,
-    cmd_bind, cmd_alloc, cmd_route, cmd_health, cmd_history, cmd_accept, cmd_probe, cmd_cancel,
-    cmd_record, cmd_export, cmd_report, cmd_watch, cmd_top, cmd_claim, cmd_release, cmd_claims,
-    cmd_exec, cmd_slurm, cmd_status, cmd_report_time, cmd_fleet;
+    cmd_kernel, cmd_bind, cmd_alloc, cmd_route, cmd_health, cmd_history, cmd_accept, cmd_probe,
+    cmd_cancel, cmd_record, cmd_export, cmd_report, cmd_watch, cmd_top, cmd_claim, cmd_release,
+    cmd_claims, cmd_exec, cmd_slurm, cmd_status, cmd_report_time, cmd_fleet;

@@ -63,6 +63,9 @@ void ui_contention(struct ui *ui, const json_t *reply);
 /* ui/tuning.c: reply of GetTuning. */
 void ui_tuning(struct ui *ui, const json_t *reply);
 
+/* ui/kernel.c: reply of PredictKernel. */
+void ui_kernel(struct ui *ui, const json_t *reply);
+
 /* ui/history.c: ends the first line, which names the series, and prints it. history: reply of
  * History; baseline: reply of GetBaseline; why_none: said where there is no point. Shows the latest
  * points, at most `most`, in a line each. */

@@ -6,8 +6,8 @@
  *   limits (shared limits), struct evidence.
  * Uses: base node sim
  * Public headers: agreement.h correction.h cost.h derive.h doubt.h endpoints.h estimate.h
- *   evidence.h iteration.h iteration_why.h limits.h matrix.h memkind.h memrate.h memtime.h
- *   memuser.h path_inference.h policy.h runtime_variables.h transfer.h usage.h
+ *   evidence.h iteration.h iteration_why.h kernel_time.h limits.h matrix.h memkind.h memrate.h
+ *   memtime.h memuser.h path_inference.h policy.h runtime_variables.h transfer.h usage.h
  * Shown by: tests/unit/cost, docs/ADVICE.md
  */
 #pragma once

@@ -17,6 +17,7 @@ const struct method methods[] = {
     {"io.berth.Fabric.History", ACCESS_ANY, query_history},
     {"io.berth.Fabric.ListMetrics", ACCESS_ANY, query_list_metrics},
     {"io.berth.Fabric.Map", ACCESS_ANY, query_map},
+    {"io.berth.Fabric.PredictKernel", ACCESS_ANY, query_predict_kernel},
     {"io.berth.Fabric.Record", ACCESS_ANY, query_record},
     {"io.berth.Fabric.Watch", ACCESS_ANY, query_watch},
     {"io.berth.Health.AcceptBaseline", ACCESS_ADMIN, query_accept},

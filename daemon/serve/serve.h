@@ -30,6 +30,8 @@ enum berth_code query_get_status(const struct call *call, struct outcome *ret,
 enum berth_code query_watch(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_export(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_map(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_predict_kernel(const struct call *call, struct outcome *ret,
+                                     struct berth_err *err);
 enum berth_code query_record(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_history(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_probe(const struct call *call, struct outcome *ret, struct berth_err *err);

@@ -43,7 +43,7 @@ PARAMETERS = {
     "io.berth.Placement.Release": {"key": "k"},
 }
 ACCESS = {"bytes": 1 << 20, "accesses": [{"by": "core0", "reads_bytes": 1 << 20, "writes_bytes": 0, "pattern": "random"}]}  # of what the probe measures
-OWN_TESTS = {"io.berth.Health.Probe", "io.berth.Health.Load", "io.berth.Placement.Route"}  # measured below; of gpus, which this node has none of: tests/fault/test_alloc_route.c
+OWN_TESTS = {"io.berth.Health.Probe", "io.berth.Health.Load", "io.berth.Placement.Route", "io.berth.Fabric.PredictKernel"}  # measured below; of gpus, which this node has none of: tests/fault/test_alloc_route.c, tests/system/kernel.py
 
 
 def places(first, step, seed):

@@ -218,6 +218,12 @@ def tuning_fits():
     assert shown("--node", NODES / "mi250x", "tuning")[1][0] == "nothing is tuned"
 
 
+def kernel_fits():
+    for words in (["bs5", "--dofs", "1e12"], ["--reads", "1000T", "--writes", "3", "--flops", "1e18"], ["bs6", "--dofs", "512"]):
+        text = fits("--node", NODES / "h200x4", "kernel", "gpu3", *words)
+        assert re.search(r"^gpu3: .* for .* by bs[1-7] \(", text, re.M) and "B80" in text, text
+
+
 def findings_of_one_time_are_one_event():
     """The worst of them, and how many more; a fact, and what came at another time, stands alone."""
     def found(place, value, since_s, cleared_s=None):
@@ -282,4 +288,4 @@ def a_screen_has_the_whole_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, a_matrix_that_measuring_cannot_fill_says_so, what_curves_have_in_common_stands_once, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, all_memories_with_why_are_rows_too, an_error_is_wrapped_on_a_terminal_alone, findings_fit, actions_name_the_metric_and_places_of_their_finding, a_history_fits, tuning_fits, measurements_fit, a_screen_has_the_whole_answer, findings_of_one_time_are_one_event, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, a_matrix_that_measuring_cannot_fill_says_so, what_curves_have_in_common_stands_once, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, all_memories_with_why_are_rows_too, an_error_is_wrapped_on_a_terminal_alone, findings_fit, actions_name_the_metric_and_places_of_their_finding, a_history_fits, tuning_fits, kernel_fits, measurements_fit, a_screen_has_the_whole_answer, findings_of_one_time_are_one_event, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
