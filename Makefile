@@ -97,7 +97,7 @@ all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top)
 
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
 WITHOUT_LIBRARIES := python deps deb demo check check-all check-sites check-numa check-cluster \
-                     check-package check-browser check-lake ci bench bench-gpu \
+                     check-package check-browser check-lake check-frameworks ci bench bench-gpu \
                      bench-planner bench-advice bench-fleet lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 has_pkg  = $(shell $(PKGCONFIG) --exists $(1) 2>/dev/null && echo yes)
@@ -402,8 +402,8 @@ check-all: ## what check leaves out: every fault, survival, Slurm, sanitized dae
 	@BUILD=$(BUILD) tests/run.sh all
 
 .PHONY: check-sites
-check-sites: ## check-numa, -cluster, -package, -browser, -lake, -walk: machines, packages, pages
-	@status=0; for t in numa cluster package browser lake walk; do \
+check-sites: ## check-numa, -cluster, -package, -browser, -lake, -frameworks, -walk
+	@status=0; for t in numa cluster package browser lake frameworks walk; do \
 	    $(MAKE) --no-print-directory check-$$t || status=1; done; exit $$status
 
 .PHONY: check-numa
@@ -666,6 +666,12 @@ check-lake: ## read the lines of berth fleet with DuckDB, from npm (needs networ
 	@tests/lib/deps.sh build lake
 	$(AGAIN) all
 	@BIN=$(BUILD)/bin tests/lake/run.sh
+
+.PHONY: check-frameworks
+check-frameworks: ## test the Python package with PyTorch and matplotlib as well (700 MB)
+	@tests/lib/deps.sh build test frameworks
+	$(AGAIN) all
+	@FRAMEWORKS=1 BIN=$(BUILD)/bin tests/system/python_package.sh
 
 .PHONY: check-walk
 check-walk: ## follow docs/ADMIN.md and docs/SLURM.md on a fresh Debian (QEMU; root; 15 minutes)

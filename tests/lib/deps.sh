@@ -1,5 +1,5 @@
 #!/bin/bash
-# deps.sh build|python|test|browser|lake|numa|cluster|deb|package|lint ...: installs missing packages of groups of
+# deps.sh build|python|test|browser|lake|frameworks|numa|cluster|deb|package|lint ...: installs missing packages of groups of
 # targets. Prints its commands. Does nothing, and needs no network, when no package is missing.
 set -eu
 
@@ -19,6 +19,7 @@ packages() {
         ;;
     browser) echo chromium python3 ;;
     lake) echo nodejs npm python3 ;;
+    frameworks) echo python3-torch python3-matplotlib ;;
     numa) echo qemu-system-x86 seabios busybox-static cpio ;;
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins util-linux ;;
     deb)
@@ -28,7 +29,7 @@ packages() {
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio e2fsprogs ;;
     lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev ;;
     *)
-        echo "deps.sh: no group $1; groups are build, python, test, browser, lake, numa, cluster, deb, package, lint" >&2
+        echo "deps.sh: no group $1; groups are build, python, test, browser, lake, frameworks, numa, cluster, deb, package, lint" >&2
         exit 64
         ;;
     esac

@@ -1,13 +1,16 @@
 """Every method of the interfaces, asked of daemons over recorded nodes."""
 import asyncio
 import dataclasses
+import json
+import os
 import pickle
 
 import berth
 import idl
 import pytest
-from berth import aio
+from berth import _here, aio
 from berth._wire import plain
+from service import Service
 
 QUESTIONS = [  # function, method, parameters: each answer has every field that the daemon sent
     ("node", "Fabric.GetNode", {}), ("metrics", "Fabric.ListMetrics", {}),
@@ -123,13 +126,40 @@ def test_no_daemon(tmp_path):
         asyncio.run(aio.Client(str(tmp_path / "none")).status())
 
 
-def test_what_may_be_used_is_sent(live):
-    """A plan stays within this process's cpus without being told."""
-    with berth.Client(live.socket) as client:
-        task = client.bind(1, gpus_per_task=0).tasks[0]
-    from berth._here import parse_cpus
-    import os
-    assert parse_cpus(task.cpus) <= os.sched_getaffinity(0)
+def test_what_may_be_used_is_sent(mi250x, monkeypatch):
+    asked = []
+
+    def forward(question):
+        asked.append(question["parameters"])
+        return [json.dumps({"parameters": mi250x.call(question["method"], question["parameters"])}).encode() + b"\0"]
+    monkeypatch.setenv("BERTH_KEY", "mine")
+    with Service(forward) as service, berth.Client(service.path) as client:
+        client.bind(1, gpus_per_task=0)
+        client.bind(1, allowed=None)
+        client.alloc(1, allowed=berth.Allowed(gpus=()))
+    first, second, third = (its for its in asked if its)  # GetNode has none
+    assert first["key"] == "mine" and first["gpus_per_task"] == 0
+    assert _here.parse_cpus(first["allowed"]["cpus"]) == os.sched_getaffinity(0)
+    assert second == {"tasks": 1}
+    assert third["allowed"] == {"gpus": []}
+
+
+def test_a_child_of_fork_connects_by_itself(mi250x):
+    def inode(client):
+        return os.fstat(client._socket.fileno()).st_ino
+    with berth.Client(mi250x.socket) as client:
+        client.status()
+        before = inode(client)
+        child = os.fork()
+        if child == 0:
+            try:
+                client.status()
+                os._exit(0 if inode(client) != before else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        client.status()
+        assert inode(client) == before
 
 
 def test_many_at_once(mi250x):

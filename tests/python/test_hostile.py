@@ -1,6 +1,9 @@
 """Peers in place of the daemon that answer wrongly, late or not at all."""
 import asyncio
+import itertools
 import json
+import re
+import threading
 
 import berth
 import pytest
@@ -56,7 +59,6 @@ def ask_both(path, timeout=20.0):
 
 @pytest.mark.parametrize("reply, says", BROKEN.values(), ids=BROKEN)
 def test_broken_answers(reply, says):
-    import re
     with Service(lambda call: [reply]) as service:
         for error in ask_both(service.path):
             assert type(error) is berth.BadReply and re.search(says, str(error)), error
@@ -112,18 +114,34 @@ def test_connects_again():
         client.close()
 
 
-def test_late_answer_is_not_the_next_one():
-    """After a call that was cancelled its answer belongs to nobody."""
-    answers = iter(([], [status(version="2")]))
+class Slow(Service):
+    """Answers the first call when the second one has come, or after half a minute."""
 
+    def __init__(self):
+        self.calls, self.second = itertools.count(1), threading.Event()
+        super().__init__(self.answer_slowly)
+
+    def answer_slowly(self, _):
+        number = next(self.calls)
+        self.second.wait(30) if number == 1 else self.second.set()
+        return [status(version=str(number))]
+
+
+def test_late_answer_is_not_the_next_one():
+    """After a call that was cancelled, or was late, its answer belongs to nobody."""
     async def ask(path):
         async with aio.Client(path) as client:
             first = asyncio.create_task(client.status())
             await asyncio.sleep(0.2)
             first.cancel()
             return await client.status()
-    with Service(lambda call: next(answers)) as service:
+    with Slow() as service:
         assert asyncio.run(ask(service.path)).version == "2"
+    with Slow() as service, berth.Client(service.path, timeout=0.2) as client:
+        with pytest.raises(berth.TimedOut):
+            client.status()
+        client.timeout = 20.0
+        assert client.status().version == "2"
 
 
 def test_streams_end():

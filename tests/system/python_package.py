@@ -107,7 +107,25 @@ def under_mpiexec():
     assert told.count("this program runs without a berth") == 1, told
 
 
-TESTS = [a_wheel_in_a_clean_environment, types_are_strict, tests_of_calls, under_mpiexec]
+def under_torchrun():
+    """Two workers on the CPU train together (gloo)."""
+    if "FRAMEWORKS" not in os.environ:
+        raise LeftOut("PyTorch is for make check-frameworks")
+    needs("torch")
+    # Without a redirection Debian's PyTorch 1.13 fails under Python 3.11.
+    start = [INSIDE, "-m", "torch.distributed.run", "--standalone", "-r", "1", "-t", "1", "--nproc_per_node", "2",
+             "--log_dir", WORK / "torch"]
+    with Daemon("--no-probe") as daemon:
+        daemon.wait_ready()
+        told = run(*start, EXAMPLES / "torch_take.py", variables={"BERTH_SOCKET": daemon.socket})
+        first, second = ranks(daemon, "worker", re.sub(r"^\[default\d\]:", "", told, flags=re.M))
+        assert (first != second) == (CPUS > 1), told
+        assert len(set(re.findall(r"loss (\d\.\d\d)$", told, re.M))) == 1, told
+    told = run(*start, EXAMPLES / "torch_take.py", variables={"BERTH_SOCKET": str(WORK / "none")})
+    assert len(re.findall(r"worker \d of 2: no berth: no daemon at .*, loss", told)) == 2, told
+
+
+TESTS = [a_wheel_in_a_clean_environment, types_are_strict, tests_of_calls, under_mpiexec, under_torchrun]
 
 if __name__ == "__main__":
     try:
