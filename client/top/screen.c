@@ -216,9 +216,9 @@ static void claim_of(const struct top *top, const json_t *row, char *text, size_
             put_end(end, json_integer_value(json_object_get(claim, "expires_at_s")));
             const char *configuration = ui_member(claim, "configuration");
             bool is_profiled = strcmp(ui_member(claim, "purpose"), "profiling") == 0;
-            snprintf(text, size, "%sclaim %.24s until %s%s%s%.40s", part, ui_member(claim, "claim"),
-                     end, is_profiled ? ", profiling" : "", *configuration != '\0' ? ": " : "",
-                     configuration);
+            snprintf(text, size, "%s%s %.24s until %s%s%.40s", part,
+                     is_profiled ? "profiling" : "claim", ui_member(claim, "claim"), end,
+                     *configuration != '\0' ? ": " : "", configuration);
             return;
         }
     }
@@ -237,21 +237,34 @@ static int64_t free_of(const struct top *top, const char *place)
     return -1;
 }
 
+/* The model without the words that all of its vendor have. */
+static const char *model_of(const json_t *place)
+{
+    static const char *const prefixes[] = {"AMD Instinct ", "NVIDIA "};
+    const char *model = ui_member(place, "model");
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (strncmp(model, prefixes[i], strlen(prefixes[i])) == 0)
+            return model + strlen(prefixes[i]);
+    return model;
+}
+
 static void draw_node(struct screen *screen)
 {
     static const char *const kinds[] = {"gpu", "numa", "nic", "llc"};
     const struct top *top = screen->top;
     const json_t *place;
     size_t i;
-    put(screen, COLOR_PAIR(COLOUR_TITLE) | A_BOLD, "%-8s %-22s %-20s %s", "place", "what",
-        "free memory", "claim");
+    bool is_free_known = false;
+    json_array_foreach(json_object_get(top->node, "places"), i, place) is_free_known =
+        is_free_known || free_of(top, ui_member(place, "name")) >= 0;
+    put(screen, COLOR_PAIR(COLOUR_TITLE) | A_BOLD, "%-7s %-17s %-18s %s", "place", "what",
+        is_free_known ? "free memory" : "memory", "claim");
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         json_array_foreach(json_object_get(top->node, "places"), i, place)
         {
             const char *kind = ui_member(place, "kind"), *name = ui_member(place, "name");
             int64_t bytes = json_integer_value(json_object_get(place, "capacity_bytes"));
-            char all[UI_NUMBER], left[UI_NUMBER], memory[2 * UI_NUMBER + 8], claim[LINE_BYTES / 2],
-                what[24];
+            char memory[UI_NUMBER], claim[LINE_BYTES / 2], what[24];
             bool has_cpus = strcmp(kind, "llc") == 0 || strcmp(kind, "numa") == 0;
             const char *interface = ui_member(json_object_get(place, "details"), "interface");
             if (strcmp(kind, kinds[k]) != 0)
@@ -259,13 +272,15 @@ static void draw_node(struct screen *screen)
             claim_of(top, place, claim, sizeof claim);
             snprintf(
                 what, sizeof what, "%s%.20s", strcmp(kind, "llc") == 0 ? "L3 " : "",
-                *interface != '\0' ? interface : ui_member(place, has_cpus ? "cpus" : "model"));
+                *interface != '\0' ? interface
+                : has_cpus         ? ui_member(place, "cpus")
+                                   : model_of(place));
             if (free_of(top, name) >= 0)
-                snprintf(memory, sizeof memory, "%s of %s", ui_bytes(left, free_of(top, name)),
-                         ui_bytes(all, bytes));
+                ui_bytes_of(memory, free_of(top, name), bytes);
             else
-                snprintf(memory, sizeof memory, "%s", bytes > 0 ? ui_bytes(all, bytes) : "");
-            put(screen, 0, "%-8.8s %-22.22s %-20s %s", name, what, memory, claim);
+                ui_bytes(memory, bytes);
+            put(screen, 0, "%-7.7s %-17.17s %-18.18s %s", name, what, bytes > 0 ? memory : "",
+                claim);
         }
 }
 

@@ -33,17 +33,6 @@ static void add(char *text, const char *format, ...)
     va_end(args);
 }
 
-/* "63.9 of 64 GiB free"; of two units both are named. */
-static void add_free(char *text, int64_t free_bytes, int64_t bytes)
-{
-    char some[UI_NUMBER], all[UI_NUMBER];
-    ui_bytes(some, free_bytes);
-    ui_bytes(all, bytes);
-    if (strcmp(some + strcspn(some, " "), all + strcspn(all, " ")) == 0)
-        some[strcspn(some, " ")] = '\0';
-    add(text, "%s of %s free", some, all);
-}
-
 static bool same_text(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
@@ -254,7 +243,8 @@ static void describe(const struct drawing *drawing, const int *group, size_t cou
             snprintf(text + strlen(text), TEXT_BYTES - strlen(text), " %s",
                      ui_bytes(number, place->capacity_bytes));
         else if (json_is_integer(free_bytes))
-            add_free(text, json_integer_value(free_bytes), place->capacity_bytes);
+            add(text, "%s free",
+                ui_bytes_of(number, json_integer_value(free_bytes), place->capacity_bytes));
         else
             add(text, "%s%s", ui_bytes(number, place->capacity_bytes), count > 1 ? " each" : "");
     }

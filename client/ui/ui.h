@@ -69,6 +69,7 @@ void ui_line(struct ui *ui, int indent, const char *format, ...)
  * bytes and return it; "-" for an unknown number. */
 #define UI_NUMBER 32
 const char *ui_bytes(char *buffer, int64_t bytes); /* 64 GiB; unknown when negative */
+const char *ui_bytes_of(char *buffer, int64_t some, int64_t all); /* 63.9 of 64 GiB */
 /* exact where possible: 4 KiB, 4097 B */
 const char *ui_count_bytes(char *buffer, int64_t bytes);
 const char *ui_rate(char *buffer, double bytes_per_s);             /* 151 GB/s */

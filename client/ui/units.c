@@ -50,6 +50,17 @@ const char *ui_bytes(char *buffer, int64_t bytes)
                   sizeof byte_units / sizeof byte_units[0]);
 }
 
+const char *ui_bytes_of(char *buffer, int64_t some, int64_t all)
+{
+    char part[UI_NUMBER], whole[UI_NUMBER];
+    ui_bytes(part, some);
+    ui_bytes(whole, all);
+    if (strcmp(part + strcspn(part, " "), whole + strcspn(whole, " ")) == 0)
+        part[strcspn(part, " ")] = '\0';
+    snprintf(buffer, UI_NUMBER, "%.13s of %.13s", part, whole);
+    return buffer;
+}
+
 const char *ui_count_bytes(char *buffer, int64_t bytes)
 {
     size_t i = 0;
