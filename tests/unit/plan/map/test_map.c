@@ -144,11 +144,59 @@ static void nearest_memories_are_those_of_allocate(void **state)
     }
 }
 
+/* 64 gpus with a rate and starts of each pair by both mechanisms, 8 NUMA nodes, cores. */
+static void a_node_of_1024_places_is_small(void **state)
+{
+    (void)state;
+    enum { NUMAS = 8, GPUS = 64, PLACES = 1024 };
+    struct fixture f = {.graph = graph_new(), .values = values_new(), .allowed.given = true};
+    graph_add_place(f.graph, PLACE_MACHINE, 0);
+    for (int i = 1; i < PLACES; i++) {
+        place_id place = i <= NUMAS          ? graph_add_place(f.graph, PLACE_NUMA, i - 1)
+                         : i <= NUMAS + GPUS ? graph_add_place(f.graph, PLACE_GPU, i - NUMAS - 1)
+                                             : graph_add_place(f.graph, PLACE_CORE, i);
+        f.graph->places[place].parent = 0;
+        f.graph->places[place].numa = i <= NUMAS ? place : 1 + i % NUMAS;
+        struct cpuset cpus = {0};
+        cpuset_add(&cpus, (unsigned)i);
+        assert_true(i <= NUMAS + GPUS || place_set_cpus(&f.graph->places[place], &cpus));
+    }
+    assert_int_equal(graph_finish(f.graph, &f.err), BERTH_OK);
+    for (place_id from = 1 + NUMAS; from <= NUMAS + GPUS; from++)
+        for (place_id to = 1; to <= NUMAS + GPUS; to++) {
+            bool peer = to > NUMAS;
+            double speed = 1 + (from * 37 + to * 11) % 7; /* no two alike */
+            if (from == to)
+                continue;
+            rate(&f, peer ? METRIC_GPU_GPU_COPY_ENGINE : METRIC_HOST_GPU_COPY_ENGINE, from, to, "",
+                 40 + speed);
+            rate(&f, peer ? METRIC_GPU_GPU_KERNEL : METRIC_HOST_GPU_KERNEL, from, to, "",
+                 20 + speed);
+            overheads(&f, from, to, peer ? METRIC_GPU_GPU_COPY_ENGINE : METRIC_HOST_GPU_COPY_ENGINE,
+                      8000 + speed, 2000);
+            overheads(&f, from, to, peer ? METRIC_GPU_GPU_KERNEL : METRIC_HOST_GPU_KERNEL,
+                      3000 + speed, 2000);
+        }
+    f.snap = nodes_snapshot_of(f.graph, f.values, f.sets);
+    char *data = NULL;
+    size_t size = 0;
+    assert_int_equal(plan_map(f.snap, &data, &size, &f.err), BERTH_OK);
+    print_message("%d places, %d memories: %zu KiB\n", PLACES, NUMAS + GPUS, size >> 10);
+    assert_true(size < 1 << 20);
+    struct berth_map *map = map_files_open(data, size);
+    assert_non_null(map);
+    free(data);
+    assert_true(compare_route(&f, map, 1 + NUMAS, NUMAS + GPUS) > 10);
+    berth_map_close(map);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_those_of_route),
         cmocka_unit_test(nearest_memories_are_those_of_allocate),
+        cmocka_unit_test(a_node_of_1024_places_is_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
