@@ -961,6 +961,55 @@ BERTH_PUBLIC int berth_get_tuning(struct berth *berth, const struct berth_tuning
                                   struct berth_tunings **ret_tunings);
 BERTH_PUBLIC void berth_tunings_free(struct berth_tunings *tunings);
 
+/* ---- PredictKernel: how long a streaming kernel takes ---- */
+
+/* copy, axpy, norm, dot, fused CG update, gather, scatter */
+enum berth_test {
+    BERTH_TEST_UNKNOWN,
+    BERTH_TEST_BS1,
+    BERTH_TEST_BS2,
+    BERTH_TEST_BS3,
+    BERTH_TEST_BS4,
+    BERTH_TEST_BS5,
+    BERTH_TEST_BS6,
+    BERTH_TEST_BS7
+};
+
+/* Initialise with {0}; place must be set, a gpu. Then either test and dofs, doubles of its vectors,
+ * or reads_bytes and writes_bytes of a kernel of one's own, for which the test with the nearest
+ * share of written bytes stands. flops: its floating-point operations. 0 leaves a number out. */
+struct berth_kernel_request {
+    const char *place;
+    enum berth_test test;
+    int64_t dofs, reads_bytes, writes_bytes, flops;
+};
+
+/* t0_ns: the part in which no byte moves; from b80_bytes on 80 % of wmax are reached. NAN unknown.
+ */
+struct berth_kernel_time {
+    double time_ns, low_ns, high_ns, t0_ns, b80_bytes;
+};
+
+struct berth_kernel {
+    const char *place;
+    enum berth_test test;
+    int64_t bytes; /* read plus written */
+    double wmax_bytes_per_s;
+    /* behind another kernel; alone by the caller's clock, all NAN where starting is unknown */
+    struct berth_kernel_time queued, called;
+    double flops_per_s; /* that flops need to fit into queued; NAN without flops */
+    enum berth_source source;
+    int64_t measured_at_s;
+    struct berth_basis basis;
+};
+
+/* Predicts the time of a kernel that streams over the gpu's own memory: t0 + bytes / wmax. Blocks.
+ * Errors of the daemon include NOT_MEASURED, NO_SUCH_PLACE and INVALID_PARAMETER. */
+BERTH_PUBLIC int berth_predict_kernel(struct berth *berth,
+                                      const struct berth_kernel_request *request,
+                                      struct berth_kernel **ret_kernel);
+BERTH_PUBLIC void berth_kernel_free(struct berth_kernel *kernel);
+
 /* ---- Claim: reserve places ---- */
 
 enum berth_purpose { BERTH_PURPOSE_UNKNOWN, BERTH_PURPOSE_COMPUTE, BERTH_PURPOSE_PROFILING };

@@ -739,6 +739,40 @@ static void allowed_follows_this_thread(void **state)
     close_pair(&pair);
 }
 
+static void kernel(void **state)
+{
+    (void)state;
+    struct matrix_item pair = open_pair();
+    struct berth_kernel_request request = {.place = "gpu0", .test = BERTH_TEST_BS3, .dofs = 1000};
+    struct berth_kernel *kernel;
+    say(&pair, "{\"place\":\"gpu0\",\"test\":\"bs3\",\"bytes\":8000,\"wmax_bytes_per_s\":1e12,"
+               "\"queued\":{\"time_ns\":5,\"low_ns\":4,\"high_ns\":6,\"t0_ns\":3,\"b80_bytes\":7},"
+               "\"called\":null,\"flops_per_s\":null,\"source\":\"published\","
+               "\"measured_at_s\":null,\"basis\":{\"snapshot\":\"s\",\"claims\":\"\",\"origin\":"
+               "\"live\"}}");
+    assert_int_equal(berth_predict_kernel(pair.berth, &request, &kernel), BERTH_DONE);
+    expect_parameters(&pair, "io.berth.Fabric.PredictKernel",
+                      "{\"place\":\"gpu0\",\"test\":\"bs3\",\"dofs\":1000}");
+    assert_string_equal(kernel->place, "gpu0");
+    assert_true(kernel->test == BERTH_TEST_BS3 && kernel->bytes == 8000 &&
+                kernel->wmax_bytes_per_s == 1e12 && kernel->queued.time_ns == 5 &&
+                kernel->queued.low_ns == 4 && kernel->queued.high_ns == 6 &&
+                kernel->queued.t0_ns == 3 && kernel->queued.b80_bytes == 7);
+    assert_true(isnan(kernel->called.time_ns) && isnan(kernel->called.t0_ns) &&
+                isnan(kernel->flops_per_s) && kernel->source == BERTH_SOURCE_PUBLISHED &&
+                kernel->measured_at_s == -1);
+    berth_kernel_free(kernel);
+    request = (struct berth_kernel_request){
+        .place = "gpu0", .reads_bytes = 5, .writes_bytes = 6, .flops = 7};
+    say(&pair, "{\"place\":\"gpu0\"}");
+    assert_int_equal(berth_predict_kernel(pair.berth, &request, &kernel), BERTH_ERROR_PROTOCOL);
+    expect_parameters(&pair, "io.berth.Fabric.PredictKernel",
+                      "{\"place\":\"gpu0\",\"reads_bytes\":5,\"writes_bytes\":6,\"flops\":7}");
+    request.place = NULL;
+    assert_int_equal(berth_predict_kernel(pair.berth, &request, &kernel), BERTH_ERROR_BAD_ARGUMENT);
+    close_pair(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -752,6 +786,7 @@ int main(void)
         cmocka_unit_test(node),
         cmocka_unit_test(curves_and_history),
         cmocka_unit_test(tuning),
+        cmocka_unit_test(kernel),
         cmocka_unit_test(claims),
         cmocka_unit_test(a_claim_may_wait_longer_than_the_timeout),
         cmocka_unit_test(reports),
