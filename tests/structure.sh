@@ -110,9 +110,10 @@ between() {
 check_includes() { between "$includes"; }
 check_calls() { between "$calls"; }
 check_folders() {
-    ours 'daemon/*.[ch]' 'client/*.[ch]' 'probes/*.[ch]' 'probes/*.cu' | sed 's|/[^/]*$||' | sort -u | while read -r folder; do
-        [ -n "${uses[$folder]-}" ] || echo "$folder is not in the table of folders"
-    done
+    ours 'daemon/*.[ch]' 'client/*.[ch]' 'probes/*.[ch]' 'probes/*.cu' | sed 's|/[^/]*$||' | sort -u |
+        while read -r folder; do
+            [ -n "${uses[$folder]-}" ] || echo "$folder is not in the table of folders"
+        done
 }
 
 # The page of a folder is the head of folder/folder.h. It repeats the row of the table, and names

@@ -44,7 +44,12 @@ def comments(text):
 def docstring(comment, indent):
     lines = comment.replace("\\", "\\\\").strip()
     end = '"""' if "\n" not in lines else '\n"""'
-    return textwrap.indent('"""' + (lines or "See the type that has it.") + end, " " * indent) + "\n"
+    text = '"""' + (lines or "See the type that has it.") + end
+    return textwrap.indent(text, " " * indent) + "\n"
+
+
+def literal(type_):
+    return "Literal[" + ", ".join(f'"{name}"' for name in type_.names) + "]"
 
 
 class Types:
@@ -59,7 +64,9 @@ class Types:
         """
         self.named = {}
         for name, type_ in interface.types.items():
-            assert type_.kind == "struct", f"{name} is no struct: the generator knows no other type"
+            if type_.kind == "enum":
+                self.named[name] = literal(type_)
+                continue
             other = self.done.get(name)
             alike = other is None or [row[0] for row in other] == \
                 [row[0] for row in self.rows(name, type_)]
@@ -67,6 +74,8 @@ class Types:
 
     def reading(self, type_, owner):
         """Reader and annotation of a type of a reply."""
+        if self.named.get(type_.name, "").startswith("Literal["):
+            type_ = idl.Type("enum", type_.nullable)
         if type_.kind in SIMPLE:
             reader, name = "_r." + SIMPLE[type_.kind][0], SIMPLE[type_.kind][1]
         elif type_.kind == "object":
@@ -113,7 +122,7 @@ def argument(type_, named):
     if type_.kind == "named":
         return named[type_.name]
     if type_.kind == "enum":
-        return "Literal[" + ", ".join(f'"{name}"' for name in type_.names) + "]"
+        return literal(type_)
     if type_.kind == "array":
         return f"Sequence[{argument(type_.element, named)}]"
     if type_.kind == "map":
@@ -145,8 +154,8 @@ class Method:
                 words.append("*")
             words.append(f"{attribute(field)}: {annotation}" + (f" = {default}" if default else ""))
         inside = "".join(f"{' ' * (indent + 8)}{word},\n" for word in words)
-        name = f"{' ' * indent}{define} {self.name}("
-        return f"{name}\n{inside}{' ' * indent}) -> {result}:\n" if words else f"{name}) -> {result}:\n"
+        inside = f"\n{inside}{' ' * indent}" if words else ""
+        return f"{' ' * indent}{define} {self.name}({inside}) -> {result}:\n"
 
     def names(self):
         return [field for field, _, _ in self.parameters]
@@ -187,10 +196,11 @@ def write_calls(methods, is_async):
     module, base = (("_aio_connection", "AsyncConnection") if is_async
                     else ("_connection", "Connection"))
     iterator = "AsyncIterator" if is_async else "Iterator"
-    text = HEAD.format(about="The calls as methods and functions" + ", for asyncio" * is_async + ".",
-                       source="the interface files")
+    about = "The calls as methods and functions" + ", for asyncio" * is_async + "."
+    text = HEAD.format(about=about, source="the interface files")
     text += ("from __future__ import annotations\n\n"
-             f"from typing import Any, Dict, {iterator}, Literal, Mapping, Optional, Sequence, Union\n\n"
+             f"from typing import (Any, Dict, {iterator}, Literal, Mapping, Optional, Sequence,\n"
+             "                    Union)\n\n"
              f"from ._here import HERE, Here\nfrom .{module} import {base}\n"
              "from ._matrix import Matrix\nfrom ._types import *\n\n\n"
              f"class Client({base}):\n"
@@ -246,6 +256,8 @@ def main():
         interface, about = idl.Interface(text), comments(text)
         types.begin(interface)
         for name, type_ in interface.types.items():
+            if type_.kind != "struct":
+                continue
             types.add(types.named[name], type_, about[name])
         for name in [name for name in interface.methods if name not in OMITTED]:
             types.add(name + "Reply", interface.methods[name][1], f"The answer of {name}.")

@@ -77,6 +77,15 @@ def test_longest_answer(monkeypatch, size, fits):
             assert [type(found) for found in ask_both(service.path)] == [wanted] * 2
 
 
+def test_answer_that_does_not_fit(monkeypatch):
+    def fail(*_, **__):
+        raise MemoryError
+    with monkeypatch.context() as patch:
+        patch.setattr(_wire.json, "loads", fail)
+        with pytest.raises(berth.BadReply, match="does not fit into memory"):
+            _wire.read(status()[:-1], {})
+
+
 def test_newer_daemons():
     """Fields, values of enums and errors that this version does not know."""
     newer = status(state="resting", moon="full", basis={**STATUS["basis"], "tide": 1})

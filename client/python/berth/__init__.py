@@ -4,7 +4,8 @@
     berth.take()                        # a rank: its cpus, memory and GPUs
     berth.alloc(1 << 30).options[0]     # where a buffer belongs
 
-Each function asks over a connection of its own; Client keeps one. berth.aio is the same for asyncio.
+Each function asks over a connection of its own; Client keeps one. berth.aio has the same for
+asyncio.
 """
 from ._here import HERE as HERE, Here as Here
 from ._matrix import Matrix as Matrix

@@ -64,8 +64,7 @@ class AsyncConnection(Base):
         return reply
 
     async def _exchange(self, message: Optional[bytes], timeout: Optional[float]) -> bytes:
-        """Sends a message, if any, and gives the next reply. After a failure there is no connection.
-        """
+        """Sends a message, if any, and gives the next reply. A failure ends the connection."""
         try:
             return await asyncio.wait_for(self._talk(message), timeout)
         except asyncio.TimeoutError:

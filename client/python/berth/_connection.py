@@ -123,8 +123,7 @@ class Connection(Base):
         return message
 
     def _exchange(self, message: Optional[bytes], deadline: Deadline) -> bytes:
-        """Sends a message, if any, and gives the next reply. After a failure there is no connection.
-        """
+        """Sends a message, if any, and gives the next reply. A failure ends the connection."""
         try:
             if message is not None:
                 self._send(message, deadline)

@@ -74,7 +74,7 @@ class Gpu:
 
 
 def _may_open(path: str) -> bool:
-    """Asks for permission, which includes the device cgroup. Opening could wake a gpu for seconds."""
+    """Asks for permission, device cgroup included. Opening could wake a gpu for seconds."""
     return os.access(path, os.R_OK | os.W_OK, effective_ids=True)
 
 
@@ -131,7 +131,7 @@ class _Sequence:
 
 
 def narrow(gpus: Sequence[Gpu], variables: Mapping[str, str]) -> List[Gpu]:
-    """The usable gpus that visible-device variables leave to a runtime, in the order of the node."""
+    """The usable gpus that visible-device variables leave to a runtime, in the node's order."""
     usable = [gpu for gpu in gpus if gpu.is_usable]
     nvidia = _Sequence([gpu for gpu in usable if gpu.is_nvidia])
     cuda, rocr, hip = map(variables.get, ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",

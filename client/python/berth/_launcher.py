@@ -116,7 +116,8 @@ def _key(variables: Mapping[str, str], row: Launcher) -> Optional[str]:
                          _bytes(variables, "WORLD_SIZE", 9) or b"0",
                          _bytes(variables, "TORCHELASTIC_RESTART_COUNT", 9) or b"0"))
     else:
-        key = next((text for text in (_bytes(variables, name, 140) for name in row.key) if text), b"")
+        texts = [_bytes(variables, name, 140) for name in row.key]
+        key = next((text for text in texts if text), b"")
     return f"{row.launcher}/{re.sub(b'[^!-~]', b'_', key).decode()}" if key else None
 
 

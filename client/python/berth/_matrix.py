@@ -79,10 +79,10 @@ class Matrix(GetMatrixReply):
         return numpy.array(missing, dtype=float).reshape(len(self.rows), len(self.columns))
 
     def plot(self, axes: Any = None) -> Any:
-        """Draws the values as a heat map into matplotlib's axes, and gives these. None: new ones."""
+        """Draws a heat map of the values into matplotlib's axes, or new ones, and gives these."""
         pyplot = _module("matplotlib.pyplot")
         if pyplot is None or _module("numpy") is None:
-            raise Error("plot() needs matplotlib, which is not installed (Debian: python3-matplotlib)")
+            raise Error("plot() needs matplotlib, which is not here (Debian: python3-matplotlib)")
         values = self.array()
         if axes is None:
             axes = pyplot.subplots()[1]

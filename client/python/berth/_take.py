@@ -240,7 +240,8 @@ def _merge(tasks: Sequence[Task], gpus: Sequence[str]) -> Optional[Task]:
 
 def _slurm_numbers(name: str) -> Optional[List[int]]:
     text = os.environ.get(name)
-    if text is None or not re.fullmatch(r"\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*", text, re.ASCII):
+    one = r"\d{1,9}(-\d{1,9})?"
+    if text is None or not re.fullmatch(rf"{one}(,{one})*", text, re.ASCII):
         return None
     found: List[int] = []
     for part in text.split(","):

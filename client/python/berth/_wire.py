@@ -19,7 +19,7 @@ def socket_path(path: Optional[str]) -> str:
 
 
 def try_connect(connection: socket.socket, path: str) -> bool:
-    """False while the queue of the daemon is full; a socket that does not block cannot wait there."""
+    """False while the daemon's queue is full; a socket that does not block cannot wait there."""
     try:
         connection.connect(path)
     except BlockingIOError:
@@ -85,6 +85,8 @@ def read(message: bytes, errors: Mapping[str, Type[DaemonError]]) -> Tuple[Dict[
         reply = json.loads(message.decode(), parse_constant=_refuse)
     except RecursionError:
         raise BadReply("the daemon's answer is nested too deeply") from None
+    except MemoryError:
+        raise BadReply("the daemon's answer does not fit into memory") from None
     except ValueError as error:
         raise BadReply(f"the daemon's answer is no JSON: {error}") from None
     if not isinstance(reply, dict):
