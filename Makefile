@@ -551,6 +551,11 @@ $(BUILD)/libberth.pc: client/lib/libberth.pc.in always
 # Manual pages and shells' completion, printed by the programs from their own tables.
 MANUALS     := $(patsubst docs/man/%.in,$(BUILD)/man/%,$(wildcard docs/man/*.in))
 COMPLETIONS := $(BUILD)/completion/berth $(BUILD)/completion/_berth
+# The Fortran module, installed as source: a compiled one is of one compiler's version.
+$(BUILD)/berth.f90: client/lib/fortran.awk client/lib/berth.h
+	@mkdir -p $(@D)
+	@awk -f $^ >$@.new && mv $@.new $@
+
 .PHONY: documents
 documents: ## build the manual pages (build/man) and the completion of shells (build/completion)
 documents: $(MANUALS) $(COMPLETIONS)
@@ -587,6 +592,7 @@ INSTALLED = $(foreach p,berth $(if $(TOP),berth-top) berthd,755:$(BUILD)/bin/$(p
             644:$(BUILD)/lib/libberth.so.$(SOMAJOR):$(LIBDIR) \
             644:$(BUILD)/lib/libberth.a:$(LIBDIR) \
             644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig $(foreach h,h hpp,644:client/lib/berth.$(h):$(INCLUDEDIR)) \
+            644:$(BUILD)/berth.f90:$(INCLUDEDIR) \
             $(foreach f,$(wildcard schema/*.varlink),644:$(f):$(DATADIR)) \
             644:$(BUILD)/systemd/berthd.service:$(UNITDIR) 644:systemd/berthd.socket:$(UNITDIR) \
             644:systemd/berthd.sysusers:$(SYSUSERSDIR) \
@@ -603,7 +609,7 @@ CONFIG    = $(DESTDIR)$(SYSCONFDIR)/berth/berth.conf
 
 .PHONY: install
 install: ## install below DESTDIR= with PREFIX=/usr/local
-install: all documents $(BUILD)/libberth.pc \
+install: all documents $(BUILD)/libberth.pc $(BUILD)/berth.f90 \
          $(foreach u,berthd berth-export berth-events,$(BUILD)/systemd/$(u).service)
 	@for i in $(INSTALLED); do mode=$${i%%:*}; file=$${i#*:}; folder=$${file#*:}; \
 	    file=$${file%%:*}; name=$${file##*/}; \

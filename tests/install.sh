@@ -12,7 +12,7 @@ make_quiet() { make --no-print-directory BUILD="$BUILD" "$@" >"$work/make.log" 2
 
 make_quiet install DESTDIR="$root" PREFIX=/usr
 for file in bin/berth bin/berthd libexec/berth/berth-probe-cpu libexec/berth/berth-probe-gpu libexec/berth/berth-probe-events libexec/berth/slurm/{prolog,epilog,taskprolog,health} lib/libberth.so lib/libberth.so.1 lib/libberth.a \
-    lib/pkgconfig/libberth.pc include/berth.h include/berth.hpp share/berth/io.berth.Placement.varlink lib/systemd/system/berthd.service \
+    lib/pkgconfig/libberth.pc include/berth.h include/berth.hpp include/berth.f90 share/berth/io.berth.Placement.varlink lib/systemd/system/berthd.service \
     lib/systemd/system/berthd.socket lib/systemd/system/berth-export.service lib/systemd/system/berth-export.timer lib/systemd/system/berth-events.service lib/systemd/system/berth-events.timer share/berth/prometheus/berth.rules.yml share/berth/grafana/berth.json lib/sysusers.d/berthd.conf ../etc/berth/berth.conf share/man/man1/berth.1 share/man/man3/libberth.3 share/man/man5/berth.conf.5 \
     share/man/man8/berthd.8 share/bash-completion/completions/berth share/zsh/site-functions/_berth; do
     [ -e "$root/usr/$file" ] || { echo "not ok - $file is not installed" && exit 1; }
@@ -49,12 +49,17 @@ if command -v c++ >/dev/null; then
     # shellcheck disable=SC2046 # the flags are words
     c++ -std=c++17 -Wall -Wextra -Werror -o "$work/route" docs/examples/route.cc $(pkg-config --cflags --libs libberth)
 fi
+if command -v gfortran >/dev/null; then
+    # shellcheck disable=SC2046 # the flags are words
+    gfortran -J "$work" -o "$work/berth_calls" "$(pkg-config --variable=includedir libberth)/berth.f90" docs/examples/berth_calls.f90 $(pkg-config --libs libberth)
+fi
 ok "a program is built through pkg-config and finds the shared library"
 "$prefix/bin/berthd" --socket "$work/berth.sock" --node tests/nodes/mi250x 2>"$work/berthd.log" &
 daemon=$!
 trap 'kill $daemon 2>/dev/null || true; rm -rf "$work"' EXIT
 "$prefix/bin/berth" --socket "$work/berth.sock" status --wait >/dev/null
 BERTH_SOCKET=$work/berth.sock "$work/example" 1
+[ ! -e "$work/berth_calls" ] || BERTH_SOCKET=$work/berth.sock "$work/berth_calls" 1 | grep -q "^copy in "
 [ ! -e "$work/route" ] || BERTH_SOCKET=$work/berth.sock "$work/route" gpu0 gpu1 1048576
 ok "it asks an installed daemon, and is answered"
 echo "1..$number"

@@ -1,146 +1,11 @@
-! Calls libberth from Fortran, through iso_c_binding: where to run (Bind) and where to allocate (Allocate). Built with
+! Calls libberth from Fortran: where to run (Bind), where to allocate (Allocate), which path a copy takes
+! (Route). Built with the module that is installed beside berth.h:
 !
-!     gfortran -o berth_calls berth_calls.f90 $(pkg-config --libs libberth)
+!     gfortran -o berth_calls $(pkg-config --variable=includedir libberth)/berth.f90 berth_calls.f90 \
+!         $(pkg-config --libs libberth)
 !
-! usage: berth_calls TASKS: the whole node's berths for so many tasks, and the best memory for 1 GiB.
-!
-! The types mirror client/lib/berth.h, field by field: the compiler cannot compare them with it. Fields that come after those that are read here are left
-! out only in what the library allocates itself; a request has all of them, because its init function fills all of it.
-module berth
-    use, intrinsic :: iso_c_binding
-    implicit none
-
-    type, bind(c) :: berth_texts
-        type(c_ptr) :: item
-        integer(c_size_t) :: count
-    end type
-
-    type, bind(c) :: berth_bind_request
-        integer(c_int) :: tasks, gpus_per_task, cores_per_task, threads_per_core, tasks_per_gpu
-        type(c_ptr) :: ranks
-        integer(c_int) :: world, pattern
-        integer(c_int64_t) :: bytes, host_bytes
-        type(c_ptr) :: flows
-        integer(c_size_t) :: flow_count
-        integer(c_int) :: mechanism, order, visible
-        type(c_ptr) :: key, allowed
-        integer(c_int) :: whole_node
-    end type
-
-    type, bind(c) :: berth_task
-        integer(c_int) :: task
-        type(berth_texts) :: gpus, memory, nics
-        type(c_ptr) :: cpus, cpu_mask
-        integer(c_int) :: memory_policy
-        type(berth_texts) :: environment, unset ! pairs have the shape of texts: a pointer and a count
-    end type
-
-    type, bind(c) :: berth_binding
-        type(c_ptr) :: tasks
-        integer(c_size_t) :: task_count
-    end type
-
-    type, bind(c) :: berth_allocate_request
-        integer(c_int64_t) :: bytes
-        type(c_ptr) :: accesses
-        integer(c_size_t) :: access_count
-        integer(c_int) :: kinds
-        type(c_ptr) :: allowed
-        integer(c_int) :: whole_node
-    end type
-
-    type, bind(c) :: berth_memory_option
-        type(c_ptr) :: memory
-        integer(c_int) :: kind
-        type(c_ptr) :: call
-    end type
-
-    type, bind(c) :: berth_allocation
-        type(c_ptr) :: options
-        integer(c_size_t) :: option_count
-    end type
-
-    interface
-        function berth_new() bind(c)
-            import :: c_ptr
-            type(c_ptr) :: berth_new
-        end function
-        subroutine berth_free(handle) bind(c)
-            import :: c_ptr
-            type(c_ptr), value :: handle
-        end subroutine
-        function berth_connect(handle, path) bind(c) result(status)
-            import :: c_ptr, c_int
-            type(c_ptr), value :: handle, path ! c_null_ptr: $BERTH_SOCKET, else the installed daemon's
-            integer(c_int) :: status
-        end function
-        subroutine berth_set_timeout(handle, timeout_ms) bind(c)
-            import :: c_ptr, c_int
-            type(c_ptr), value :: handle
-            integer(c_int), value :: timeout_ms
-        end subroutine
-        function berth_error_detail(handle) bind(c) result(text)
-            import :: c_ptr
-            type(c_ptr), value :: handle
-            type(c_ptr) :: text
-        end function
-        subroutine berth_bind_request_init(request) bind(c)
-            import :: berth_bind_request
-            type(berth_bind_request), intent(out) :: request
-        end subroutine
-        function berth_bind(handle, request, ret_binding) bind(c) result(status)
-            import :: c_ptr, c_int, berth_bind_request
-            type(c_ptr), value :: handle
-            type(berth_bind_request), intent(in) :: request
-            type(c_ptr), intent(inout) :: ret_binding
-            integer(c_int) :: status
-        end function
-        subroutine berth_binding_free(binding) bind(c)
-            import :: c_ptr
-            type(c_ptr), value :: binding
-        end subroutine
-        subroutine berth_allocate_request_init(request) bind(c)
-            import :: berth_allocate_request
-            type(berth_allocate_request), intent(out) :: request
-        end subroutine
-        function berth_allocate(handle, request, ret_allocation) bind(c) result(status)
-            import :: c_ptr, c_int, berth_allocate_request
-            type(c_ptr), value :: handle
-            type(berth_allocate_request), intent(in) :: request
-            type(c_ptr), intent(inout) :: ret_allocation
-            integer(c_int) :: status
-        end function
-        subroutine berth_allocation_free(allocation) bind(c)
-            import :: c_ptr
-            type(c_ptr), value :: allocation
-        end subroutine
-        function c_strlen(text) bind(c, name="strlen") result(length)
-            import :: c_ptr, c_size_t
-            type(c_ptr), value :: text
-            integer(c_size_t) :: length
-        end function
-    end interface
-
-contains
-
-    ! A text of the library's as a Fortran one; "" for none.
-    function text_of(pointer) result(text)
-        type(c_ptr), intent(in) :: pointer
-        character(len=:), allocatable :: text
-        character(kind=c_char), pointer :: characters(:)
-        integer :: i, length
-        length = 0
-        if (c_associated(pointer)) length = int(c_strlen(pointer))
-        allocate (character(len=length) :: text)
-        if (length == 0) return
-        call c_f_pointer(pointer, characters, [length])
-        do i = 1, length
-            text(i:i) = characters(i)
-        end do
-    end function
-
-end module
-
+! usage: berth_calls TASKS: the whole node's berths for so many tasks, the best memory for 1 GiB, and,
+! with gpu1, the best path from gpu0 to gpu1.
 program berth_calls
     use berth
     implicit none
@@ -159,12 +24,13 @@ program berth_calls
     if (berth_connect(handle, c_null_ptr) < 0) call give_up
     call print_berths
     call print_memory
+    call print_path
     call berth_free(handle)
 
 contains
 
     subroutine give_up
-        print '(a)', "berth_calls: " // text_of(berth_error_detail(handle))
+        print '(a)', "berth_calls: " // berth_text(berth_error_detail(handle))
         call berth_free(handle)
         stop 1
     end subroutine
@@ -184,10 +50,10 @@ contains
         call c_f_pointer(answer, binding)
         call c_f_pointer(binding%tasks, task, [binding%task_count])
         do i = 1, size(task)
-            line = "cpus " // text_of(task(i)%cpus)
+            line = "cpus " // berth_text(task(i)%cpus)
             if (task(i)%gpus%count > 0) call c_f_pointer(task(i)%gpus%item, gpus, [task(i)%gpus%count])
             do j = 1, int(task(i)%gpus%count)
-                line = line // " " // text_of(gpus(j))
+                line = line // " " // berth_text(gpus(j))
             end do
             print '(a, i0, a)', "task ", task(i)%task, ": " // line
         end do
@@ -206,9 +72,29 @@ contains
         call c_f_pointer(answer, allocation)
         if (allocation%option_count > 0) then
             call c_f_pointer(allocation%options, option) ! the first one is the best
-            print '(a)', "allocate on " // text_of(option%memory) // ": " // text_of(option%call)
+            print '(a)', "allocate on " // berth_text(option%memory) // ": " // berth_text(option%call)
         end if
         call berth_allocation_free(answer)
+    end subroutine
+
+    subroutine print_path
+        type(berth_route_request) :: request
+        type(c_ptr) :: answer
+        type(berth_routes), pointer :: routes
+        type(berth_route_option), pointer :: option
+        character(kind=c_char, len=5), target :: from = "gpu0" // c_null_char, to = "gpu1" // c_null_char
+        integer(c_int) :: status
+        request%from = c_loc(from)
+        request%to = c_loc(to)
+        request%bytes = 67108864_c_int64_t
+        request%whole_node = 1
+        status = berth_route(handle, request, answer)
+        if (status == BERTH_ERROR_NO_SUCH_PLACE) return ! a node with fewer gpus
+        if (status < 0) call give_up
+        call c_f_pointer(answer, routes)
+        call c_f_pointer(routes%options, option)
+        print '(a, f0.3, a)', "copy in ", option%predicted%time_ns / 1e6, " ms: " // berth_text(option%call)
+        call berth_routes_free(answer)
     end subroutine
 
 end program

@@ -42,7 +42,7 @@ within berthd --check-config || not_ok "the configuration that comes along is ri
 within python3 -c 'import berth; print(berth.__version__, berth.take().reason)' && grep -qx "$version no daemon at /run/berth/berth.sock" "$work/log" || not_ok "Python has the package"
 within berth --node /debs status || [ $? = 65 ] || not_ok "berth finds berthd"
 for file in usr/share/man/man{1/berth.1,3/libberth.3,5/berth.conf.5,8/berthd.8}.gz usr/share/bash-completion/completions/berth usr/share/zsh/vendor-completions/_berth \
-    usr/include/berth.h usr/include/berth.hpp usr/libexec/berth/berth-probe-cpu usr/libexec/berth/berth-probe-gpu usr/libexec/berth/berth-probe-events usr/libexec/berth/slurm/prolog usr/share/doc/berthd/ADMIN.md.gz usr/share/doc/berthd/measured/cpu.md.gz; do
+    usr/include/berth.h usr/include/berth.hpp usr/include/berth.f90 usr/libexec/berth/berth-probe-cpu usr/libexec/berth/berth-probe-gpu usr/libexec/berth/berth-probe-events usr/libexec/berth/slurm/prolog usr/share/doc/berthd/ADMIN.md.gz usr/share/doc/berthd/measured/cpu.md.gz; do
     [ -e "$root/$file" ] || { echo "$file" >"$work/log" && not_ok "pages, completion, header and documents are there"; }
 done
 ok "programs start; pages, completion, header and documents are there"

@@ -59,12 +59,15 @@ foreign() { LD_PRELOAD=$runtime ASAN_OPTIONS=detect_leaks=0 "$@"; }
 if ! command -v gfortran >/dev/null; then
     echo "ok 6 # SKIP there is no gfortran (make check installs it)"
 else
-    gfortran -Wall -Wextra -Werror -Wno-c-binding-type -J "$work" -o "$work/berth_calls" docs/examples/berth_calls.f90 -L"$(dirname "$library")" -Wl,-rpath,"$(dirname "$library")" -lberth
+    module=${BIN%/bin}/berth.f90
+    make --no-print-directory "$module" BUILD="${BIN%/bin}" >/dev/null
+    gfortran -Wall -Wextra -Werror -Wno-c-binding-type -J "$work" -o "$work/berth_calls" "$module" docs/examples/berth_calls.f90 -L"$(dirname "$library")" -Wl,-rpath,"$(dirname "$library")" -lberth
     foreign "$work/berth_calls" 8 >"$work/out"
     python3 - "$work/out" <<'EOF'
-import sys
+import re, sys
 lines = open(sys.argv[1]).read().splitlines()
-assert len(lines) == 9 and lines[8].startswith("allocate on numa"), lines
+assert len(lines) == 10 and lines[8].startswith("allocate on numa"), lines
+assert re.fullmatch(r"copy in \d+\.\d{3} ms: hip\w+.*", lines[9]), lines
 assert [line.split(":")[0] for line in lines[:8]] == [f"task {n}" for n in range(8)], lines
 assert len({line.split("cpus ")[1].split()[0] for line in lines[:8]}) == 8 and len({line.split()[-1] for line in lines[:8]}) == 8, lines
 assert all(line.split()[-1].startswith("gpu") for line in lines[:8]), lines
