@@ -150,6 +150,7 @@ enum berth_code endpoints_check_end(const struct snapshot *snap, const struct al
     if (is_gpu ? allowed_has_gpu(allowed, end) : allowed_has_memory(allowed, end))
         return BERTH_OK;
     snprintf(why, sizeof why, "is not among the %s that are allowed", is_gpu ? "gpus" : "memories");
+    err_text(err, 0, is_gpu ? "allowed.gpus" : "allowed.memory");
     return refuse(snap, allowed, place, BERTH_NOTHING_ALLOWED, why, err);
 }
 

@@ -505,6 +505,9 @@ def gpus_that_cannot_be_opened_are_told_by_their_file():
         assert status == 0 and why in " ".join(out.split()) and err == "", (status, out, err)
         status, out, err = berth("bind", "-n", "2", "-g", "1", socket_path=daemon.socket)
         assert status == 65 and error in err and err.count("\n") == 1, (status, out, err)
+        for words in (("alloc", "1G", "--by", "gpu0:reads=1G"), ("route", "gpu0", "gpu1", "64M")):
+            status, out, err = berth(*words, socket_path=daemon.socket)
+            assert (status, out, err) == (65, "", "berth: gpu0 is not among the gpus that are allowed: none (gpu0: /dev/dri/renderD128 is not there)\n"), (status, out, err)
         status, out, err = berth("exec", "-n", "2", "-t", "0", "-g", "1", "true", socket_path=daemon.socket)
         assert status == 0 and error in err and err.count("\n") == 1, (status, out, err)
         status, out, err = berth("exec", "--verbose", "-n", "2", "-t", "0", "true", socket_path=daemon.socket)

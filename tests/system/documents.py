@@ -286,7 +286,7 @@ def guides_are_short_and_so_are_all_sentences():
 
 def the_first_screen_of_a_guide_has_its_questions():
     """Five or more, each with an answer, within 40 lines."""
-    for name in ("ADMIN", "HEALTH", "SLURM", "JOBS", "PROGRAMMING", "EXPORT", "RECORD", "PROTOCOL", "MEASURING", "ADVICE"):
+    for name in ("ADMIN", "HEALTH", "SLURM", "JOBS", "PROGRAMMING", "EXPORT", "RECORD", "PROTOCOL", "MEASURING", "ADVICE", "LOAD", "FLEET", "ERRORS"):
         screen = "\n".join((ROOT / f"docs/{name}.md").read_text().splitlines()[:40])
         table = screen.split("| question | answer |\n")[1].split("\n\n")[0]
         assert len(re.findall(r"^\| [^|]+\? \| [^|\s].*\|$", table, re.M)) >= 5, (name, table)

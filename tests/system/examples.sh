@@ -11,7 +11,7 @@ daemon=$!
 trap 'kill $daemon 2>/dev/null || true; rm -rf "$work"' EXIT
 "$BIN/berth" status --wait --timeout 20 >/dev/null
 
-echo "1..7"
+echo "1..8"
 # The node has more cores than this machine may have: one task is what fits anywhere.
 "$BIN/../examples/bind" 1 1 >"$work/out"
 grep -q "^task 0: cpus [0-9]" "$work/out" || { cat "$work/out" "$work/log"; exit 1; }
@@ -91,3 +91,10 @@ else
     grep -qx "route: no daemon at $work/none (NoDaemon)" "$work/err"
     echo "ok 7 - C++ calls the library, and its errors are exceptions"
 fi
+# The flags of the guide, with the folder of this build.
+flags=$(sed -n 's/.*From a clone: `\([^`]*\)`.*/\1/p' docs/PROGRAMMING.md | sed "s|\$PWD/build/lib|build/lib|; s|build/lib|$(dirname "$library")|g")
+# shellcheck disable=SC2086
+${CC:-cc} docs/examples/bind.c -o "$work/bind" $flags
+foreign "$work/bind" 1 1 >"$work/out"
+grep -q "^task 0: cpus [0-9]" "$work/out" || { cat "$work/out"; exit 1; }
+echo "ok 8 - a program is built from a clone as the guide says"
