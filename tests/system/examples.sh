@@ -92,6 +92,7 @@ else
     echo "ok 7 - C++ calls the library, and its errors are exceptions"
 fi
 # The flags of the guide, with the folder of this build.
+# shellcheck disable=SC2016
 flags=$(sed -n 's/.*From a clone: `\([^`]*\)`.*/\1/p' docs/PROGRAMMING.md | sed "s|\$PWD/build/lib|build/lib|; s|build/lib|$(dirname "$library")|g")
 # shellcheck disable=SC2086
 ${CC:-cc} docs/examples/bind.c -o "$work/bind" $flags
