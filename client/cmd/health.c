@@ -155,7 +155,7 @@ static int put_under_load(struct cmd *cmd)
     if (status == CMD_DONE) {
         struct load load = {.json = cmd_wants_json(cmd), .shown_s = -LINE_S};
         ui_init(&load.ui, STDERR_FILENO);
-        load.bar = !load.json && isatty(STDERR_FILENO);
+        load.bar = !load.json && load.ui.can_redraw;
         struct cmd_stream stream = {.method = "io.berth.Health.Load",
                                     .parameters = request,
                                     .timeout_ms = -1,

@@ -123,7 +123,7 @@ static int run(struct cmd *cmd)
     if (status == CMD_DONE) {
         struct probe probe = {.json = cmd_wants_json(cmd), .printed_at = -1};
         ui_init(&probe.ui, STDERR_FILENO);
-        probe.bar = isatty(STDERR_FILENO);
+        probe.bar = probe.ui.can_redraw;
         struct cmd_stream stream = {.method = "io.berth.Health.Probe",
                                     .parameters = request,
                                     .timeout_ms = -1,

@@ -29,22 +29,13 @@ struct change {
     double size; /* of the logarithm of the ratio */
 };
 
-/* "gpu0 to gpu1 direction=write, sdma=on". */
-static void name_cell(struct ui *name, const json_t *cell)
+/* "gpu0 to gpu1 with direction=both". */
+static void name_cell(struct ui *name, const char *metric, const json_t *cell)
 {
-    const json_t *axes = json_object_get(cell, "axes"), *value;
-    const char *key, *separator = " ";
     ui_text(name, ui_member(cell, "from"));
     ui_put(name, " to ");
     ui_text(name, ui_member(cell, "to"));
-    json_object_foreach((json_t *)(uintptr_t)axes, key, value)
-    {
-        ui_put(name, "%s", separator);
-        ui_text(name, key);
-        ui_put(name, "=");
-        ui_text(name, json_string_value(value));
-        separator = ", ";
-    }
+    ui_axes_put(name, metric, json_object_get(cell, "axes"));
 }
 
 /* The measured cells of a metric by name, with its unit; NULL where it cannot be had. */
@@ -62,7 +53,7 @@ static json_t *load(struct watch *watch, const char *metric)
     json_array_foreach(json_object_get(reply, "cells"), i, cell)
     {
         struct ui name = {.utf8 = true};
-        name_cell(&name, cell);
+        name_cell(&name, metric, cell);
         if (json_is_number(json_object_get(cell, "value")) && name.text != NULL)
             json_object_set(cells, name.text, json_object_get(cell, "value"));
         ui_done(&name);

@@ -101,7 +101,9 @@ void ui_prediction(struct ui *ui, const json_t *prediction);
 void ui_prediction_short(struct ui *ui, const json_t *prediction);
 /* True for a lower bound below a microsecond: the start of few bytes, which decides, is unknown. */
 bool ui_is_unmeasured(const json_t *prediction);
-/* ui/evidence.c: prints a value with its places and those axes that are not as by default. */
+/* ui/evidence.c: appends " with sdma=off": those axes that are not as by default. */
+void ui_axes_put(struct ui *line, const char *metric, const json_t *axes);
+/* Prints a value with its places and such axes. */
 void ui_evidence_one(struct ui *ui, const json_t *item);
 /* Writes the heading of evidence, with the times of its measurements. size: bytes of text. */
 void ui_evidence_heading(const json_t *evidence, char *text, size_t size);

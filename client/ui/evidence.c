@@ -38,7 +38,7 @@ static bool is_default(const char *metric, const char *of, const char *key, cons
     return false;
 }
 
-static void put_axes(struct ui *line, const char *metric, const json_t *axes)
+void ui_axes_put(struct ui *line, const char *metric, const json_t *axes)
 {
     const char *key, *separator = " with ", *of = ui_member(axes, "metric");
     const json_t *value;
@@ -72,7 +72,7 @@ void ui_evidence_one(struct ui *ui, const json_t *item)
     ui_text(&line, from);
     ui_put(&line, "%s", strcmp(from, to) == 0 ? "" : ui->utf8 ? " \u2192 " : " to ");
     ui_text(&line, strcmp(from, to) == 0 ? "" : to);
-    put_axes(&line, ui_member(item, "metric"), json_object_get(item, "axes"));
+    ui_axes_put(&line, ui_member(item, "metric"), json_object_get(item, "axes"));
     if (flows > 0)
         ui_put(&line, ", %zu at once", flows);
     ui_put(&line, ": %s", ui_value(ui, value, ui_member_number(item, "value"), unit));

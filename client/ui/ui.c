@@ -30,8 +30,8 @@ void ui_init(struct ui *ui, int fd)
     if (!ui->is_terminal)
         return;
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    ui->colour =
-        (no_color == NULL || *no_color == '\0') && term != NULL && strcmp(term, "dumb") != 0;
+    ui->can_redraw = term != NULL && strcmp(term, "dumb") != 0;
+    ui->colour = ui->can_redraw && (no_color == NULL || *no_color == '\0');
     struct winsize size;
     if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         ui->width = size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;

@@ -19,15 +19,16 @@ struct ui {
     size_t length, size;
     bool failed; /* out of memory */
     bool utf8, colour, is_terminal;
-    int width; /* columns to use where possible */
-    bool why;  /* evidence, alternatives and notes too */
+    bool can_redraw; /* a terminal that moves its cursor */
+    int width;       /* columns to use where possible */
+    bool why;        /* evidence, alternatives and notes too */
 };
 
 enum ui_style { UI_PLAIN, UI_BOLD, UI_DIM, UI_GOOD, UI_WARN, UI_BAD };
 
-/* Reads the abilities of the terminal behind fd. UTF-8 comes from LC_ALL, LC_CTYPE, LANG. Colour
- * needs a terminal, without NO_COLOR and with TERM other than dumb. Width: the terminal's, at least
- * 60; 100 without a terminal. */
+/* Reads the abilities of the terminal behind fd. UTF-8 comes from LC_ALL, LC_CTYPE, LANG. Redrawing
+ * needs a terminal with TERM other than dumb, and colour no NO_COLOR besides. Width: the
+ * terminal's, at least 60; 100 without a terminal. */
 void ui_init(struct ui *ui, int fd);
 void ui_done(struct ui *ui);
 

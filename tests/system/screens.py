@@ -78,6 +78,22 @@ def of_this_machine():
             assert re.match(first, lines[0]), (words, lines[0])
 
 
+def plain_terminals():
+    """Without UTF-8 nothing but ASCII; with TERM=dumb no escape sequence, and progress in lines."""
+    plain = {"TERM": "dumb", "LC_ALL": "C", "LANG": "C", "NO_COLOR": ""}
+    for name in ("mi250x", "gh200-quad", "h200x4"):
+        with Daemon("--node", NODES / name) as daemon:
+            for words, _ in [*SCREENS, *GPU_SCREENS, (["bind", "-n", "4", "--pattern", "ring", "--why"], ""), (["curves", "gpu_gpu_copy_engine"], ""), (["matrix", "gpu_gpu_copy_engine"], "")]:
+                text = "\n".join(fits("--socket", daemon.socket, *words, environment=plain))
+                assert text.isascii() and "\x1b" not in text, (name, words, text)
+    with fake_probe(f"echo '{RUN}'\necho '{{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":1}}'\n") as probes, Daemon("--no-probe", config=f"probe_dir = {probes}\n") as daemon:
+        for kind, has_bar in (("dumb", False), ("xterm", True)):
+            text = "\n".join(shown("--socket", daemon.socket, "probe", environment={**plain, "TERM": kind})[1])
+            assert ("\x1b" in text) == has_bar and text.isascii(), (kind, text)
+    colour = shown("--node", NODES / "h200x4", "health", environment={"NO_COLOR": ""})[1]
+    assert colour[0].startswith("\x1b[32mhealthy"), colour
+
+
 def cases_without_an_answer():
     """One plain line each: what is missing, and what to say."""
     node = ("--node", NODES / "h200x4")
@@ -102,4 +118,4 @@ def helps():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([helps, cases_without_an_answer, of_recorded_nodes, of_why, of_this_machine]) > 0)
+    sys.exit(run_tests([helps, plain_terminals, cases_without_an_answer, of_recorded_nodes, of_why, of_this_machine]) > 0)
