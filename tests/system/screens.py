@@ -81,11 +81,10 @@ def of_this_machine():
 def plain_terminals():
     """Without UTF-8 nothing but ASCII; with TERM=dumb no escape sequence, and progress in lines."""
     plain = {"TERM": "dumb", "LC_ALL": "C", "LANG": "C", "NO_COLOR": ""}
-    for name in ("mi250x", "gh200-quad", "h200x4"):
-        with Daemon("--node", NODES / name) as daemon:
-            for words, _ in [*SCREENS, *GPU_SCREENS, (["bind", "-n", "4", "--pattern", "ring", "--why"], ""), (["curves", "gpu_gpu_copy_engine"], ""), (["matrix", "gpu_gpu_copy_engine"], "")]:
-                text = "\n".join(fits("--socket", daemon.socket, *words, environment=plain))
-                assert text.isascii() and "\x1b" not in text, (name, words, text)
+    for name in ("mi250x", "gh200-quad"):
+        for words, _ in [*SCREENS, *GPU_SCREENS, (["bind", "-n", "4", "--pattern", "ring", "--why"], ""), (["matrix", "gpu_gpu_copy_engine"], "")]:
+            text = "\n".join(fits("--node", NODES / name, *words, environment=plain))
+            assert text.isascii() and "\x1b" not in text, (name, words, text)
     with fake_probe(f"echo '{RUN}'\necho '{{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":1}}'\n") as probes, Daemon("--no-probe", config=f"probe_dir = {probes}\n") as daemon:
         for kind, has_bar in (("dumb", False), ("xterm", True)):
             text = "\n".join(shown("--socket", daemon.socket, "probe", environment={**plain, "TERM": kind})[1])
