@@ -228,14 +228,10 @@ static bool was_left_out(const struct snapshot *snap, const struct value *v)
     return false;
 }
 
-/* True when a second measurement of the value is to come. Without a past, equals and stated values
- * suffice. */
+/* True when a second measurement of the value is to come. A node without a past has none. */
 static bool awaits_second_look(const struct snapshot *snap, const struct value *v)
 {
-    const struct baseline *baseline =
-        snap->baseline != NULL ? &snap->baseline[v - snap->values->item] : NULL;
-    return baseline != NULL && (baseline->count > 1 || baseline->accepted) &&
-           !was_left_out(snap, v);
+    return snap->baseline != NULL && !was_left_out(snap, v);
 }
 
 /* Copies the time of the open finding. A worse value is confirmed by a fact that explains it, or by

@@ -244,6 +244,13 @@ static void compare_with_baseline(const struct snapshot *snap, const struct valu
                               .runs = verdict == BASELINE_WORSE ? baseline->low_runs : 0});
 }
 
+/* True for the parts of a transfer's start: estimates without an interval, for predictions. */
+static bool is_part(const struct snapshot *snap, const struct value *v)
+{
+    return v->metric == METRIC_TRANSFER_OVERHEAD &&
+           strncmp(values_axes(snap->values, v), "clock=", 6) == 0;
+}
+
 /* Compares all measured values: those outside the selection serve as peers of the others. */
 static size_t collect_members(struct findings *findings, const uint64_t *class,
                               struct member *member, struct suspects *suspects)
@@ -256,6 +263,8 @@ static size_t collect_members(struct findings *findings, const uint64_t *class,
             continue;
         if (findings_is_selected(findings, v->from) || findings_is_selected(findings, v->to))
             findings->measured++;
+        if (is_part(snap, v))
+            continue;
         compare_with_nominal(snap, v, findings->limits, suspects);
         compare_with_baseline(snap, v, findings->limits, suspects);
         double relation = relation_of(snap, v->from, v->to);

@@ -457,6 +457,24 @@ static void other_axes_are_no_likes(void **state)
     end(&f);
 }
 
+/* What starting a transfer costs is judged as a whole; its parts are estimates for predictions. */
+static void parts_of_an_overhead_are_not_judged(void **state)
+{
+    (void)state;
+    for (int is_part = 0; is_part < 2; is_part++) {
+        struct fixture f = begin(nodes_cpu(&four_numas));
+        for (int n = 0; n < 4; n++) {
+            double ns = n == 2 ? 5000 : 2800;
+            nodes_value(f.values, METRIC_TRANSFER_OVERHEAD, VALUE_MEASURED, numa(&f, n),
+                        numa(&f, n), is_part ? "clock=launch;kind=pinned" : "kind=pinned", ns,
+                        is_part ? NAN : ns - 10, is_part ? NAN : ns + 10);
+        }
+        assess(&f, NULL);
+        assert_int_equal(f.assessment.count, !is_part);
+        end(&f);
+    }
+}
+
 static void a_missing_gpu_is_a_reason_to_drain(void **state)
 {
     (void)state;
@@ -494,6 +512,7 @@ int main(void)
         cmocka_unit_test(pairs_of_cores_that_scatter_accuse_no_core),
         cmocka_unit_test(a_gpu_that_is_slow_in_its_own_memory_is_found),
         cmocka_unit_test(other_axes_are_no_likes),
+        cmocka_unit_test(parts_of_an_overhead_are_not_judged),
         cmocka_unit_test(a_missing_gpu_is_a_reason_to_drain),
     };
     return cmocka_run_group_tests(tests, begin_judging, NULL);
