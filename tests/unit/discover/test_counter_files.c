@@ -223,11 +223,22 @@ static void a_nic_with_fewer_lanes_than_both_ends_have_is_narrow(void **state)
     put(f, NIC "current_link_width", "16\n");
     read_at(f, START_S + 1800);
     expect(f, "");
-    put(f, NIC "current_link_width", "0\n");
-    put(f, NIC "max_link_width", "255\n");
-    counters_done(&f->counters);
-    read_at(f, START_S + 2400);
-    assert_int_equal(value_of(f, "0000:c1:00.0", COUNTER_NIC_LANES), -1);
+    /* a small card in a large slot, and widths that the kernel does not know */
+    static const struct {
+        const char *now, *own, *above;
+        int64_t missing;
+    } widths[] = {{"8\n", "8\n", "16\n", 0},     {"16\n", "8\n", "8\n", 0},
+                  {"1\n", "16\n", "4\n", 3},     {"0\n", "16\n", "16\n", -1},
+                  {"255\n", "16\n", "16\n", -1}, {"8\n", "255\n", "255\n", -1},
+                  {"8\n", "0\n", "16\n", -1},    {"8\n", "16\n", "0\n", -1}};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        put(f, NIC "current_link_width", widths[i].now);
+        put(f, NIC "max_link_width", widths[i].own);
+        put(f, port, widths[i].above);
+        counters_done(&f->counters);
+        read_at(f, START_S + 2400);
+        assert_int_equal(value_of(f, "0000:c1:00.0", COUNTER_NIC_LANES), widths[i].missing);
+    }
 }
 
 static void hostile_texts_are_one_finding(void **state)
