@@ -5,20 +5,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
 #include "discover/counter_files.h"
 #include "discover/draft.h"
 #include "health/assessment.h"
+#include "unit/base/tree.h"
 
 #define NIC     "/sys/bus/pci/devices/0000:c1:00.0/"
 #define GPU     "/sys/bus/pci/devices/0000:c2:00.0/"
 #define START_S 1790000000
 
 struct fixture {
-    char root[64];
+    char root[TREE_SIZE];
     struct files io;
     struct graph *graph;
     struct counters counters;
@@ -26,17 +26,7 @@ struct fixture {
 
 static void put(const struct fixture *f, const char *path, const char *text)
 {
-    char full[512];
-    snprintf(full, sizeof full, "%s%s", f->root, path);
-    for (char *slash = full + strlen(f->root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-        *slash = '\0';
-        mkdir(full, 0755);
-        *slash = '/';
-    }
-    FILE *file = fopen(full, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
+    tree_put(f->root, path, text);
 }
 
 static int begin(void **state)
@@ -46,8 +36,7 @@ static int begin(void **state)
     struct berth_err err = {0};
     struct values *values = NULL;
     assert_non_null(f);
-    snprintf(f->root, sizeof f->root, "/tmp/berth-counters-XXXXXX");
-    assert_non_null(mkdtemp(f->root));
+    tree_make(f->root);
     f->io.root = f->root;
     assert_true(draft_init(&draft));
     draft_add(&draft, PLACE_NUMA, 0, DRAFT_HWLOC);
@@ -75,11 +64,9 @@ static int begin(void **state)
 static int end(void **state)
 {
     struct fixture *f = *state;
-    char command[128];
     counters_done(&f->counters);
     graph_unref(f->graph);
-    snprintf(command, sizeof command, "rm -rf %s", f->root);
-    assert_int_equal(system(command), 0);
+    tree_remove(f->root);
     free(f);
     return 0;
 }

@@ -1,6 +1,5 @@
 /* The scheduler's background measuring on this machine, with a probe that is a script, files below
  * a root and a clock that the tests set: requests that do not wait for its end. */
-#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,16 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "health/baseline.h"
-#include "measure/guardian.h"
-#include "measure/sched.h"
 #include "measure/sched_load.h"
-#include "unit/base/tree.h"
+#include "unit/measure/sched_rig.h"
 
 #define RUN                                                                                        \
     "{\"record\":\"run\",\"schema\":1,\"probe\":\"cpu\",\"backend\":\"cpu\",\"started_at\":"       \
@@ -32,56 +27,7 @@
     "#!/bin/sh\ncd %s\necho '" RUN "'\necho '" VALUE "'\necho \"$*\" >>begun\n"                    \
     "case \"$*\" in\n*--places*) [ -e go ] || exec sleep 60 ;;\nesac\necho '" END "'\n"
 
-struct rig {
-    char folder[TREE_SIZE];
-    uv_loop_t loop;
-    struct files io;
-    struct clock clock;
-    _Atomic int64_t ahead_s; /* of the machine's clocks */
-    struct config config;
-    struct notifier notifier;
-    struct sched *sched;
-    struct claim_set claims;
-    bool is_stopped, is_accepted;
-    enum berth_code accepted;
-    unsigned looks;
-};
-
-static int64_t now_s(void *state) { return 1790000000 + ((struct rig *)state)->ahead_s; }
-static uint64_t now_ns(void *state)
-{
-    return uv_hrtime() + (uint64_t)((struct rig *)state)->ahead_s * UINT64_C(1000000000);
-}
-
-static size_t begun(const struct rig *rig)
-{
-    char path[PATH_MAX];
-    size_t lines = 0;
-    snprintf(path, sizeof path, "%s/begun", rig->folder);
-    FILE *file = fopen(path, "r");
-    for (int c; file != NULL && (c = getc(file)) != EOF;)
-        lines += c == '\n';
-    if (file != NULL)
-        fclose(file);
-    return lines;
-}
-
-static void look_again(uv_timer_t *timer) { ((struct rig *)timer->data)->looks++; }
-
-/* Until the condition holds, 20 s at most; then it is returned. */
-static bool runs_until(struct rig *rig, bool (*holds)(const struct rig *rig))
-{
-    uv_timer_t timer;
-    uv_timer_init(&rig->loop, &timer);
-    timer.data = rig;
-    rig->looks = 0;
-    uv_timer_start(&timer, look_again, 10, 10);
-    while (rig->looks < 2000 && !holds(rig))
-        uv_run(&rig->loop, UV_RUN_ONCE);
-    uv_close((uv_handle_t *)&timer, NULL);
-    uv_run(&rig->loop, UV_RUN_NOWAIT);
-    return holds(rig);
-}
+static size_t begun(const struct rig *rig) { return rig_lines(rig, "/begun"); }
 
 static struct background_view view_of(const struct rig *rig)
 {
@@ -108,56 +54,21 @@ static bool waits_for_load(const struct rig *rig)
 static void prepare(struct rig *rig)
 {
     struct berth_err err = {0};
-    char text[1024], path[PATH_MAX];
-    *rig = (struct rig){0};
-    rig->clock = (struct clock){now_s, now_ns, rig};
-    tree_make(rig->folder);
-    rig->io.root = rig->folder;
-    tree_put(rig->folder, "/proc/meminfo", "MemTotal: 999000000000 kB\nMemFree:  1 kB\n");
-    tree_put(rig->folder, "/proc/sys/kernel/random/boot_id",
-             "00000000-0000-4000-8000-000000000000\n");
+    char text[1024];
+    rig_prepare(rig);
     snprintf(text, sizeof text, PROBE, rig->folder);
-    tree_put(rig->folder, "/probes/berth-probe-cpu", text);
-    snprintf(path, sizeof path, "%s/probes/berth-probe-cpu", rig->folder);
-    assert_int_equal(chmod(path, 0755), 0);
-    assert_int_equal(uv_loop_init(&rig->loop), 0);
-    assert_int_equal(config_init(&rig->config, &err), BERTH_OK);
-    snprintf(path, sizeof path, "%s/probes", rig->folder);
-    assert_int_equal(config_set(&rig->config, "probe_dir", path, &err), BERTH_OK);
-    assert_int_equal(config_set(&rig->config, "state_dir", "", &err), BERTH_OK);
+    rig_put(rig, "/probes/berth-probe-cpu", text, 0755);
     assert_int_equal(config_set(&rig->config, "claim_resume_s", "2", &err), BERTH_OK);
-    struct sched_env env = {.loop = &rig->loop,
-                            .clock = &rig->clock,
-                            .io = &rig->io,
-                            .config = &rig->config,
-                            .notifier = &rig->notifier};
-    if (sched_new(&env, &rig->sched, &err) != BERTH_OK)
-        fail_msg("%s", err.detail);
-    sched_follow_claims(rig->sched, &rig->claims, true);
-    sched_begin(rig->sched);
-    assert_true(runs_until(rig, is_ready));
+    rig_begin(rig);
+    assert_true(rig_runs_until(rig, is_ready));
     assert_int_equal(begun(rig), 1);
     assert_true(view_of(rig).is_on &&
-                view_of(rig).next_at_s == now_s(rig) + rig->config.freshness_s);
+                view_of(rig).next_at_s == rig_now_s(rig) + rig->config.freshness_s);
     rig->ahead_s = rig->config.freshness_s + 100;
 }
 
 /* A change of the claims has the time looked at again. */
 static void follow(struct rig *rig) { sched_follow_claims(rig->sched, &rig->claims, true); }
-
-static void stopped(void *arg) { ((struct rig *)arg)->is_stopped = true; }
-
-static void end(struct rig *rig)
-{
-    sched_stop(rig->sched, stopped, rig);
-    uv_run(&rig->loop, UV_RUN_DEFAULT);
-    assert_true(rig->is_stopped);
-    sched_free(rig->sched);
-    assert_int_equal(uv_loop_close(&rig->loop), 0);
-    claim_set_done(&rig->claims);
-    config_done(&rig->config);
-    tree_remove(rig->folder);
-}
 
 static void accepted(void *arg, enum berth_code code, const struct accepted *what,
                      const struct berth_err *err)
@@ -176,25 +87,25 @@ static void accepting_stops_it(void **state)
     struct berth_err err = {0};
     prepare(&rig);
     follow(&rig);
-    assert_true(runs_until(&rig, has_begun_again));
-    assert_true(runs_until(&rig, has_looked)); /* the value has been read */
+    assert_true(rig_runs_until(&rig, has_begun_again));
+    assert_true(rig_runs_until(&rig, has_looked)); /* the value has been read */
     assert_int_equal(sched_state(rig.sched), SCHED_READY);
     assert_int_equal(sched_accept(rig.sched, NULL, accepted, &rig, &err), BERTH_OK);
     assert_int_equal(sched_state(rig.sched), SCHED_PROBING);
     assert_true(sched_is_yielding(rig.sched));
     /* one at a time */
     assert_int_equal(sched_accept(rig.sched, NULL, accepted, &rig, &err), BERTH_BUSY);
-    assert_true(runs_until(&rig, is_accepted));
+    assert_true(rig_runs_until(&rig, is_accepted));
     assert_int_equal(rig.accepted, BERTH_OK);
     assert_int_equal(sched_state(rig.sched), SCHED_READY);
     /* the stopped run's value is in the snapshot of the acceptance */
     const struct snapshot *snapshot = sched_snapshot(rig.sched);
     const struct value *item;
     assert_int_equal(values_range(snapshot->values, METRIC_MEMORY_BANDWIDTH, PLACE_NONE, &item), 1);
-    assert_int_equal(item->measured_at_s, now_s(&rig));
+    assert_int_equal(item->measured_at_s, rig_now_s(&rig));
     assert_true(snapshot->baseline != NULL &&
                 snapshot->baseline[item - snapshot->values->item].accepted);
-    end(&rig);
+    rig_end(&rig);
 }
 
 static void it_ends_with_the_scheduler(void **state)
@@ -203,9 +114,9 @@ static void it_ends_with_the_scheduler(void **state)
     struct rig rig;
     prepare(&rig);
     follow(&rig);
-    assert_true(runs_until(&rig, has_begun_again));
+    assert_true(rig_runs_until(&rig, has_begun_again));
     uint64_t start = uv_hrtime();
-    end(&rig);
+    rig_end(&rig);
     assert_true(uv_hrtime() - start < UINT64_C(5000000000));
 }
 
@@ -216,20 +127,20 @@ static void unknown_claims_hold_it(void **state)
     struct rig rig;
     prepare(&rig);
     follow(&rig);
-    assert_true(runs_until(&rig, has_begun_again));
+    assert_true(rig_runs_until(&rig, has_begun_again));
     sched_follow_claims(rig.sched, &rig.claims, false);
-    assert_true(sched_is_yielding(rig.sched) && runs_until(&rig, is_held));
+    assert_true(sched_is_yielding(rig.sched) && rig_runs_until(&rig, is_held));
     rig.ahead_s += 86400; /* its budget is free again */
     sched_follow_claims(rig.sched, &rig.claims, false);
     assert_true(is_held(&rig));
     assert_int_equal(view_of(&rig).next_at_s, 0);
     tree_put(rig.folder, "/go", "");
     follow(&rig);
-    assert_int_equal(view_of(&rig).next_at_s, now_s(&rig) + 2); /* claim_resume_s */
-    assert_true(runs_until(&rig, has_measured));
+    assert_int_equal(view_of(&rig).next_at_s, rig_now_s(&rig) + 2); /* claim_resume_s */
+    assert_true(rig_runs_until(&rig, has_measured));
     assert_string_equal(view_of(&rig).last, "memory_bandwidth at numa0");
     assert_string_equal(view_of(&rig).waits, "");
-    end(&rig);
+    rig_end(&rig);
 }
 
 static void load_of_the_machine_is_waited_for(void **state)
@@ -239,10 +150,10 @@ static void load_of_the_machine_is_waited_for(void **state)
     prepare(&rig);
     tree_put(rig.folder, "/proc/loadavg", "99.00 0.00 0.00 1/99 1\n");
     follow(&rig);
-    assert_true(runs_until(&rig, waits_for_load));
-    assert_int_equal(view_of(&rig).next_at_s, now_s(&rig) + 60);
+    assert_true(rig_runs_until(&rig, waits_for_load));
+    assert_int_equal(view_of(&rig).next_at_s, rig_now_s(&rig) + 60);
     assert_int_equal(begun(&rig), 1);
-    end(&rig);
+    rig_end(&rig);
 }
 
 /* A caller that has no answer yet of the load before learns by its number that another began. */
@@ -257,7 +168,7 @@ static void a_load_that_cannot_begin_is_another_one(void **state)
     struct graph *graph = graph_new();
     graph_add_place(graph, PLACE_MACHINE, 0);
     graph->origin = ORIGIN_STANDIN; /* needs no probe */
-    rig.clock = (struct clock){now_s, now_ns, &rig};
+    rig.clock = (struct clock){rig_now_s, rig_now_ns, &rig};
     assert_int_equal(config_init(&rig.config, &err), BERTH_OK);
     assert_int_equal(config_set(&rig.config, "probe_dir", "/nonexistent", &err), BERTH_OK);
     sched_load_init(&load, &(struct sched_load_env){.clock = &rig.clock, .config = &rig.config});
@@ -273,8 +184,7 @@ static void a_load_that_cannot_begin_is_another_one(void **state)
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (guardian_is_requested(argv))
-        guardian_main(argv);
+    rig_main(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepting_stops_it),
         cmocka_unit_test(it_ends_with_the_scheduler),

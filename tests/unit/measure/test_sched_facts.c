@@ -1,24 +1,16 @@
 /* The scheduler asks the GPU drivers beside everything else: with probes that are scripts, and a
  * gpu that the driver's files below a root show. */
-#include <errno.h>
-#include <ftw.h>
-#include <limits.h>
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "measure/guardian.h"
-#include "measure/sched.h"
 #include "measure/sched_facts.h"
-#include "unit/base/tree.h"
+#include "unit/measure/sched_rig.h"
 
 #define ADDRESS "ffff:fe:06.0" /* where no machine has a gpu */
 #define RUN                                                                                        \
@@ -32,137 +24,35 @@
     "\"state\":\"up\"}\n"
 #define END "{\"record\":\"end\",\"status\":\"complete\",\"elapsed_ns\":5}\n"
 
-struct rig {
-    char folder[TREE_SIZE];
-    uv_loop_t loop;
-    struct files io;
-    struct clock clock;
-    struct config config;
-    struct notifier notifier;
-    struct sched *sched;
-    bool stopped;
-    unsigned looks;
-};
-
-static int64_t now_s(void *state)
-{
-    (void)state;
-    return 1790000000;
-}
-
-static uint64_t now_ns(void *state)
-{
-    (void)state;
-    return uv_hrtime();
-}
-
-static void put(const struct rig *rig, const char *name, const char *text, mode_t mode)
-{
-    char path[PATH_MAX];
-    tree_put(rig->folder, name, text);
-    snprintf(path, sizeof path, "%s%s", rig->folder, name);
-    assert_int_equal(chmod(path, mode), 0);
-}
-
 /* Writes a shell script that the probe runs with --facts; each call adds a line to the file
  * asked. */
 static void put_probe(const struct rig *rig, const char *script)
 {
     char text[1024];
     snprintf(text, sizeof text, "#!/bin/sh\ncd %s\necho \"$*\" >>asked\n%s\n", rig->folder, script);
-    put(rig, "/probes/berth-probe-gpu", text, 0755);
+    rig_put(rig, "/probes/berth-probe-gpu", text, 0755);
 }
 
 static void put_facts(const struct rig *rig, int processes)
 {
     char text[2048];
     snprintf(text, sizeof text, RUN DEVICE LINK END, processes);
-    put(rig, "/facts", text, 0644);
+    rig_put(rig, "/facts", text, 0644);
 }
 
-static size_t asked(const struct rig *rig)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/asked", rig->folder);
-    FILE *file = fopen(path, "r");
-    size_t lines = 0;
-    for (int c; file != NULL && (c = getc(file)) != EOF;)
-        lines += c == '\n';
-    if (file != NULL)
-        fclose(file);
-    return lines;
-}
+static size_t asked(const struct rig *rig) { return rig_lines(rig, "/asked"); }
 
 static void prepare(struct rig *rig)
 {
     struct berth_err err = {0};
-    char path[PATH_MAX];
-    *rig = (struct rig){0};
-    rig->clock = (struct clock){now_s, now_ns, rig};
-    tree_make(rig->folder);
-    rig->io.root = rig->folder;
-    put(rig, "/proc/meminfo", "MemTotal:       999000000000 kB\nMemFree:  1 kB\n", 0644);
-    put(rig, "/proc/sys/kernel/random/boot_id", "00000000-0000-4000-8000-000000000000\n", 0644);
-    assert_int_equal(uv_loop_init(&rig->loop), 0);
-    assert_int_equal(config_init(&rig->config, &err), BERTH_OK);
-    snprintf(path, sizeof path, "%s/probes", rig->folder);
-    assert_int_equal(config_set(&rig->config, "probe_dir", path, &err), BERTH_OK);
-    assert_int_equal(config_set(&rig->config, "state_dir", "", &err), BERTH_OK);
+    rig_prepare(rig);
     assert_int_equal(config_set(&rig->config, "probe_at_start", "no", &err), BERTH_OK);
 }
 
 static void put_gpu(const struct rig *rig)
 {
-    put(rig, "/proc/driver/nvidia/gpus/" ADDRESS "/information",
-        "Model: \t\t NVIDIA H200\nIRQ:   \t\t 1\nDevice Minor: \t 0\n", 0644);
-}
-
-static void begin(struct rig *rig)
-{
-    struct berth_err err = {0};
-    struct sched_env env = {.loop = &rig->loop,
-                            .clock = &rig->clock,
-                            .io = &rig->io,
-                            .config = &rig->config,
-                            .notifier = &rig->notifier};
-    if (sched_new(&env, &rig->sched, &err) != BERTH_OK)
-        fail_msg("%s", err.detail);
-    sched_begin(rig->sched);
-}
-
-static void stopped(void *arg) { ((struct rig *)arg)->stopped = true; }
-
-static void end(struct rig *rig)
-{
-    sched_stop(rig->sched, stopped, rig);
-    uv_run(&rig->loop, UV_RUN_DEFAULT);
-    assert_true(rig->stopped);
-    sched_free(rig->sched);
-    assert_int_equal(uv_loop_close(&rig->loop), 0);
-    config_done(&rig->config);
-    tree_remove(rig->folder);
-}
-
-/* Checks every 10 ms for conditions that are no event of the loop. */
-static void look_again(uv_timer_t *timer)
-{
-    struct rig *rig = timer->data;
-    rig->looks++;
-}
-
-/* Until the condition holds, 20 s at most; then it is returned. */
-static bool runs_until(struct rig *rig, bool (*holds)(const struct rig *rig))
-{
-    uv_timer_t timer;
-    uv_timer_init(&rig->loop, &timer);
-    timer.data = rig;
-    rig->looks = 0;
-    uv_timer_start(&timer, look_again, 10, 10);
-    while (rig->looks < 2000 && !holds(rig))
-        uv_run(&rig->loop, UV_RUN_ONCE);
-    uv_close((uv_handle_t *)&timer, NULL);
-    uv_run(&rig->loop, UV_RUN_NOWAIT);
-    return holds(rig);
+    rig_put(rig, "/proc/driver/nvidia/gpus/" ADDRESS "/information",
+            "Model: \t\t NVIDIA H200\nIRQ:   \t\t 1\nDevice Minor: \t 0\n", 0644);
 }
 
 static const struct place *gpu_of(const struct rig *rig)
@@ -202,11 +92,11 @@ static void facts_come_after_the_first_snapshot(void **state)
     put_gpu(&rig);
     put_facts(&rig, 1);
     put_probe(&rig, "cat facts");
-    begin(&rig);
+    rig_begin(&rig);
     const struct snapshot *first = snapshot_ref(sched_snapshot(rig.sched));
     assert_non_null(gpu_of(&rig));
     assert_null(place_detail(gpu_of(&rig), "processes"));
-    assert_true(runs_until(&rig, has_one_process));
+    assert_true(rig_runs_until(&rig, has_one_process));
     const struct snapshot *second = sched_snapshot(rig.sched);
     assert_true(second->generation > first->generation);
     assert_string_equal(second->graph->fingerprint, first->graph->fingerprint);
@@ -215,7 +105,7 @@ static void facts_come_after_the_first_snapshot(void **state)
     assert_non_null(strstr(second->graph->facts, "switch0"));
     assert_int_equal(asked(&rig), 1);
     snapshot_unref(first);
-    end(&rig);
+    rig_end(&rig);
 }
 
 static void a_reload_asks_again(void **state)
@@ -226,13 +116,13 @@ static void a_reload_asks_again(void **state)
     put_gpu(&rig);
     put_facts(&rig, 1);
     put_probe(&rig, "cat facts");
-    begin(&rig);
-    assert_true(runs_until(&rig, has_one_process));
+    rig_begin(&rig);
+    assert_true(rig_runs_until(&rig, has_one_process));
     put_facts(&rig, 2);
     sched_reload(rig.sched);
-    assert_true(runs_until(&rig, has_two_processes));
+    assert_true(rig_runs_until(&rig, has_two_processes));
     assert_int_equal(asked(&rig), 2);
-    end(&rig);
+    rig_end(&rig);
 }
 
 static void a_gpu_that_comes_is_asked_about(void **state)
@@ -242,15 +132,15 @@ static void a_gpu_that_comes_is_asked_about(void **state)
     prepare(&rig);
     put_facts(&rig, 1);
     put_probe(&rig, "cat facts");
-    begin(&rig);
+    rig_begin(&rig);
     if (graph_count(sched_snapshot(rig.sched)->graph, PLACE_GPU) == 0) { /* this machine has none */
         uv_run(&rig.loop, UV_RUN_NOWAIT);
         assert_int_equal(asked(&rig), 0);
     }
     put_gpu(&rig);
     sched_reload(rig.sched);
-    assert_true(runs_until(&rig, has_one_process));
-    end(&rig);
+    assert_true(rig_runs_until(&rig, has_one_process));
+    rig_end(&rig);
 }
 
 static void facts_that_fail_are_a_note(void **state)
@@ -261,8 +151,8 @@ static void facts_that_fail_are_a_note(void **state)
     put_gpu(&rig);
     put_facts(&rig, 1);
     put_probe(&rig, "cat facts; echo no luck >&2; exit 3"); /* its output may be incomplete */
-    begin(&rig);
-    assert_true(runs_until(&rig, has_note));
+    rig_begin(&rig);
+    assert_true(rig_runs_until(&rig, has_note));
     assert_non_null(gpu_of(&rig));
     assert_null(place_detail(gpu_of(&rig), "processes"));
     const struct snapshot *snap = sched_snapshot(rig.sched);
@@ -273,9 +163,9 @@ static void facts_that_fail_are_a_note(void **state)
                                 "ended with status 3: no luck");
     put_probe(&rig, "cat facts");
     sched_reload(rig.sched);
-    assert_true(runs_until(&rig, has_one_process));
+    assert_true(rig_runs_until(&rig, has_one_process));
     assert_false(has_note(&rig));
-    end(&rig);
+    rig_end(&rig);
 }
 
 /* It is served from the first moment on, and measured when the driver has been given up. */
@@ -287,18 +177,18 @@ static void a_driver_that_hangs_holds_nothing_up(void **state)
     prepare(&rig);
     put_gpu(&rig);
     put_probe(&rig, "exec sleep 60");
-    put(&rig, "/probes/berth-probe-cpu", "#!/bin/sh\nexec sleep 60\n", 0755);
+    rig_put(&rig, "/probes/berth-probe-cpu", "#!/bin/sh\nexec sleep 60\n", 0755);
     assert_int_equal(config_set(&rig.config, "probe_at_start", "yes", &err), BERTH_OK);
     assert_int_equal(config_set(&rig.config, "probe_silence_s", "3", &err), BERTH_OK);
     uint64_t start = uv_hrtime();
-    begin(&rig);
+    rig_begin(&rig);
     assert_true(uv_hrtime() - start < UINT64_C(2500000000)); /* the driver is given 3 s here */
     assert_int_equal(sched_state(rig.sched), SCHED_PROBING);
     assert_false(sched_is_measuring(rig.sched));
-    assert_true(runs_until(&rig, has_note));
+    assert_true(rig_runs_until(&rig, has_note));
     assert_non_null(gpu_of(&rig));
-    assert_true(runs_until(&rig, is_measuring));
-    end(&rig);
+    assert_true(rig_runs_until(&rig, is_measuring));
+    rig_end(&rig);
 }
 
 /* Facts from before the gpus were measured count afterwards, and a request to measure meanwhile is
@@ -314,21 +204,21 @@ static void what_a_look_says_counts(void **state)
     put_gpu(&rig);
     put_facts(&rig, 1);
     put_probe(&rig, "[ \"$1\" = --facts ] && cat facts");
-    put(&rig, "/probes/berth-probe-cpu", "#!/bin/sh\nexit 0\n", 0755);
-    begin(&rig);
-    assert_true(runs_until(&rig, has_one_process));
+    rig_put(&rig, "/probes/berth-probe-cpu", "#!/bin/sh\nexit 0\n", 0755);
+    rig_begin(&rig);
+    assert_true(rig_runs_until(&rig, has_one_process));
     put_facts(&rig, 2);
     assert_int_equal(sched_probe(rig.sched, &request, &number, &err), BERTH_OK);
-    assert_true(runs_until(&rig, has_two_processes));
+    assert_true(rig_runs_until(&rig, has_two_processes));
     /* nobody to ask: the node is looked at again at once */
-    put(&rig, "/probes/berth-probe-gpu", "", 0644);
+    rig_put(&rig, "/probes/berth-probe-gpu", "", 0644);
     sched_reload(rig.sched);
     assert_int_equal(sched_state(rig.sched), SCHED_PROBING);
     assert_false(sched_is_measuring(rig.sched));
     assert_int_equal(sched_probe(rig.sched, &(struct probe_request){0}, &number, &err), BERTH_OK);
     assert_int_equal(number, 2);
     assert_int_equal(sched_probe(rig.sched, &(struct probe_request){0}, &number, &err), BERTH_BUSY);
-    end(&rig);
+    rig_end(&rig);
 }
 
 static void a_stop_does_not_wait_for_a_driver(void **state)
@@ -338,18 +228,18 @@ static void a_stop_does_not_wait_for_a_driver(void **state)
     prepare(&rig);
     put_gpu(&rig);
     put_probe(&rig, "exec sleep 60");
-    begin(&rig);
-    assert_true(runs_until(&rig, was_asked));
+    rig_begin(&rig);
+    assert_true(rig_runs_until(&rig, was_asked));
     uint64_t start = uv_hrtime();
-    end(&rig);
+    rig_end(&rig);
     assert_true(uv_hrtime() - start < UINT64_C(2500000000));
     prepare(&rig);
     put_probe(&rig, "exec sleep 60");
-    begin(&rig);
+    rig_begin(&rig);
     put_gpu(&rig);
     sched_reload(rig.sched); /* finds a gpu when nobody wants to know any more */
     start = uv_hrtime();
-    end(&rig);
+    rig_end(&rig);
     assert_true(uv_hrtime() - start < UINT64_C(2500000000));
 }
 
@@ -379,8 +269,7 @@ static void a_text_is_whole_or_nothing(void **state)
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (guardian_is_requested(argv))
-        guardian_main(argv);
+    rig_main(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_is_whole_or_nothing),
         cmocka_unit_test(facts_come_after_the_first_snapshot),
