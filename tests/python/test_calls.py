@@ -1,17 +1,21 @@
 """Every method of the interfaces, asked of daemons over recorded nodes."""
 import asyncio
 import dataclasses
+import importlib.util
 import json
 import os
+import pathlib
 import pickle
+import re
 
 import berth
 import idl
 import pytest
-from berth import _here, aio
+from berth import _connection, _here, aio
 from berth._wire import plain
 from service import Service
 
+HERE = pathlib.Path(__file__).resolve().parent
 QUESTIONS = [  # function, method, parameters: each answer has every field that the daemon sent
     ("node", "Fabric.GetNode", {}), ("metrics", "Fabric.ListMetrics", {}),
     ("curves", "Fabric.GetCurves", {"metric": "gpu_gpu_copy_engine"}),
@@ -87,6 +91,23 @@ def test_functions_find_the_daemon(mi250x, monkeypatch):
         async for reply in aio.watch():
             return reply
     assert "node" in asyncio.run(first()).changed
+
+
+def test_the_page_runs(mi250x, monkeypatch):
+    """The example of docs/PROGRAMMING.md, as a program that sees the whole node."""
+    page = (HERE.parent.parent / "docs/PROGRAMMING.md").read_text().partition("## Python")[2]
+    code = re.search("^```python\n(.*?)^```", page, re.M | re.S)[1]
+    if importlib.util.find_spec("matplotlib") is None:
+        code = code.replace("copies.plot()", "")
+    monkeypatch.setenv("BERTH_SOCKET", mi250x.socket)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setattr(berth, "take", lambda: None)  # this process keeps its cpus
+    monkeypatch.setattr(_connection, "needs_node", lambda _: False)
+    monkeypatch.setattr(_connection, "complete", lambda asked, _: asked.update(allowed=None))
+    names = {}
+    exec(code, names)
+    assert names["best"].kind == "system" and names["path"].predicted.time_ns > 0
+    assert len(names["copies"].cells) == 56
 
 
 def test_claim_and_release(live):
