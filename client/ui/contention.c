@@ -150,6 +150,8 @@ static void put_run(struct ui_table *table, const json_t *run)
             ui_when(number, json_integer_value(json_object_get(run, "measured_at_s"))));
 }
 
+#define LEAST_RANGE 0.001 /* of the rate: a smaller interval has equal ends as they are printed */
+
 /* "157 GB/s (157 to 158) for 3, 164 GB/s for 4 and more" */
 static void list_capacities(const json_t *capacities, char *line, size_t size)
 {
@@ -162,7 +164,7 @@ static void list_capacities(const json_t *capacities, char *line, size_t size)
             from[48] = "", range[2 * UI_NUMBER + 8] = "";
         double least = ui_member_number(capacity, "low"), most = ui_member_number(capacity, "high");
         long long transfers = (long long)json_integer_value(json_object_get(capacity, "transfers"));
-        if (!isnan(least) && !isnan(most))
+        if (most - least > LEAST_RANGE * most) /* false without both */
             snprintf(range, sizeof range, " (%s to %s)", ui_digits(low, least / 1e9),
                      ui_digits(high, most / 1e9));
         if (transfers > 1)
@@ -229,7 +231,7 @@ static void put_metrics(struct ui *ui, const json_t *runs, const json_t *shared)
     json_array_foreach(runs, i, run)
     {
         const char *its = ui_member(run, "metric");
-        size_t count = 0, most = 0, reproduced = 0, judged = 0, k;
+        size_t most = 0, reproduced = 0, judged = 0, k;
         const json_t *other;
         if (i > 0 && strcmp(its, metric) == 0)
             continue;
@@ -240,13 +242,12 @@ static void put_metrics(struct ui *ui, const json_t *runs, const json_t *shared)
             size_t size = json_array_size(json_object_get(other, "flows"));
             if (strcmp(ui_member(other, "metric"), its) != 0)
                 continue;
-            count++;
             most = size > most ? size : most;
             reproduced += json_is_true(said);
             judged += json_is_boolean(said);
         }
-        ui_line(ui, 2, "%s: %zu run%s of up to %zu transfers, %zu of %zu explained", its, count,
-                count == 1 ? "" : "s", most, reproduced, judged);
+        ui_line(ui, 2, "%s: %zu of %zu run%s explained, up to %zu at once", its, reproduced, judged,
+                judged == 1 ? "" : "s", most);
         put_shared(ui, shared, its);
     }
 }

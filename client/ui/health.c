@@ -270,9 +270,8 @@ void ui_health(struct ui *ui, const json_t *reply)
     ui_style(ui, UI_DIM);
     if (at_s > 0)
         ui_put(ui, "last measured %s\n", ui_when(when, at_s));
-    else
-        ui_put(ui, "never measured%s\n",
-               strcmp(ui_member(reply, "origin"), "live") == 0 ? "; berth probe measures" : "");
+    else if (strcmp(ui_member(reply, "origin"), "live") == 0)
+        ui_put(ui, "never measured; berth probe measures\n");
     ui_style(ui, UI_PLAIN);
     ui_basis(ui, ui_member(reply, "origin"));
 }

@@ -126,7 +126,7 @@ static void put_call(struct ui *ui, const json_t *option)
         ui_put(ui, "%s\n",
                json_is_true(json_object_get(option, "needs_restart"))
                    ? ", set before the program starts"
-                   : ", as it is where nothing is set");
+                   : " (the default)");
 }
 
 static bool is_direct(const json_t *option)
