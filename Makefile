@@ -674,10 +674,11 @@ check-lake: ## read the lines of berth fleet with DuckDB, from npm (needs networ
 	@BIN=$(BUILD)/bin tests/lake/run.sh
 
 .PHONY: check-frameworks
-check-frameworks: ## test the Python package with PyTorch and matplotlib as well (700 MB)
+check-frameworks: ## test with PyTorch, its torchrun and matplotlib as well (700 MB; 4 minutes)
 	@tests/lib/deps.sh build test frameworks
-	$(AGAIN) all
+	$(AGAIN) all examples
 	@FRAMEWORKS=1 BIN=$(BUILD)/bin tests/system/python_package.sh
+	@TORCHRUN=torchrun BIN=$(BUILD)/bin tests/system/torchrun.sh
 
 .PHONY: check-walk
 check-walk: ## follow docs/ADMIN.md and docs/SLURM.md on a fresh Debian (QEMU; root; 15 minutes)

@@ -225,6 +225,9 @@ static int ask_all(struct exec_plan *plan, const json_t *options, const char *ke
         plan->task = berth_step_berth(plan->step, plan->launcher.task, plan->binding, &plan->parts);
     if (status < 0 || plan->task == NULL || !(plan->parts & BERTH_PART_GPUS))
         return status;
+    if (!has(options, "visible") &&
+        lib_local_ranks(&plan->launcher, plan->binding, plan->task, &plan->local))
+        plan->task = &plan->local.task;
     return show_gpus(plan);
 }
 
@@ -236,6 +239,7 @@ int exec_plan_ask(struct exec_plan *plan, const json_t *options, const char *key
 void exec_plan_done(struct exec_plan *plan)
 {
     slurm_visible_done(&plan->visible);
+    lib_local_ranks_done(&plan->local);
     lib_merge_done(&plan->merged);
     berth_binding_free(plan->binding);
     berth_step_free(plan->step);

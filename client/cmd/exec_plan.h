@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "lib/berth.h"
+#include "lib/local_ranks.h"
 #include "lib/merged_berth.h"
 #include "slurm/visible_gpus.h"
 
@@ -26,10 +27,12 @@ struct exec_plan {
     struct berth_binding *binding; /* NULL: none requested, or none received */
     /* joined berths of the gpus that the launcher has bound to the task */
     struct lib_merge merged;
-    struct slurm_visible visible;  /* the berth with its gpus in the local count */
-    bool sees_all;                 /* each task sees all gpus of the step */
-    const struct berth_task *task; /* this task's berth, of binding, merged or visible; NULL none */
-    unsigned parts;                /* parts of it to take; enum berth_part */
+    struct lib_local_ranks local; /* the berth with the gpus of all of PyTorch's workers */
+    struct slurm_visible visible; /* the berth with its gpus in the local count */
+    bool sees_all;                /* each task sees all gpus of the step */
+    const struct berth_task
+        *task;      /* this task's berth, of the binding or a field above; NULL none */
+    unsigned parts; /* parts of it to take; enum berth_part */
 };
 
 /* Fills who from the launcher's variables. tasks and task, unless -1, replace the launcher's

@@ -238,10 +238,16 @@ static void refuse_contradiction(struct lib_read *read, const struct lib_variabl
     launcher->missing = keep_text(read, line);
 }
 
+bool lib_launcher_is_pytorchs(const struct berth_launcher *launcher)
+{
+    return launcher->name != NULL &&
+           (strcmp(launcher->name, "torchrun") == 0 || strcmp(launcher->name, "deepspeed") == 0);
+}
+
 /* True when each node's ranks are consecutive. */
 static bool has_consecutive_ranks(const struct berth_launcher *launcher)
 {
-    return strcmp(launcher->name, "torchrun") == 0 || strcmp(launcher->name, "deepspeed") == 0 ||
+    return lib_launcher_is_pytorchs(launcher) ||
            (launcher->world == launcher->tasks && launcher->rank == launcher->task);
 }
 

@@ -4,8 +4,8 @@
  *
  * Main types: struct berth (berth.h).
  * Uses: nobody
- * Public headers: allowed.h ancestor.h apply.h berth.h cpus.h lib.h merged_berth.h size.h
- *   slurm_gpus.h step_printer.h write.h
+ * Public headers: allowed.h ancestor.h apply.h berth.h cpus.h lib.h local_ranks.h merged_berth.h
+ *   size.h slurm_gpus.h step_printer.h write.h
  * Shown by: tests/unit/lib, docs/examples
  *
  * Declarations that the parts of libberth share. None is exported.
@@ -129,6 +129,10 @@ int lib_bind_read(struct berth *berth, json_t *take_reply, struct berth_binding 
 /* Name of the variable that differs in every task of the launcher's step; NULL without a launcher.
  */
 const char *lib_launcher_rank_name(const struct berth_launcher *launcher);
+
+/* True for launchers of PyTorch's workers: each node's ranks are consecutive, and a worker takes
+ * the gpu with its number on the node. */
+bool lib_launcher_is_pytorchs(const struct berth_launcher *launcher);
 
 /* lib/utf8.c: true for UTF-8, which may stand in JSON. */
 bool lib_utf8_is_valid(const char *text);

@@ -17,8 +17,8 @@ from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 def main() -> None:
     has_gpu = torch.cuda.is_available()
     dist.init_process_group("nccl" if has_gpu else "gloo")
-    # Of the GPUs that the berth shows, the worker's own is the first. Without one all are there.
-    number = 0 if mine.gpus else int(os.environ["LOCAL_RANK"])
+    # With a berth and without one cuda:LOCAL_RANK is the worker's own; alone where workers share it.
+    number = int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count() if has_gpu else 0
     device = torch.device("cuda", number) if has_gpu else torch.device("cpu")
     torch.manual_seed(1)
     model = DistributedDataParallel(torch.nn.Linear(64, 1).to(device))

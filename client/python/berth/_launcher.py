@@ -10,6 +10,7 @@ from ._launchers import LAUNCHERS, Launcher
 
 TASKS_MOST = 1 << 20
 WORLD_MOST = 1 << 22
+PYTORCHS = ("torchrun", "deepspeed")  # a worker takes the gpu with its number on the node
 
 
 @dataclass
@@ -183,7 +184,7 @@ def find_position(variables: Mapping[str, str]) -> Position:
         ranks = _slurm_ranks(variables, position.tasks, world) if row.launcher == "slurm" else None
         if ranks is not None and ranks[task] == position.rank:
             position.ranks = ranks
-        elif row.launcher in ("torchrun", "deepspeed") or world == position.tasks and rank == task:
+        elif row.launcher in PYTORCHS or world == position.tasks and rank == task:
             first = rank - task
             if 0 <= first <= world - position.tasks:
                 position.ranks = list(range(first, first + position.tasks))

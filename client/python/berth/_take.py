@@ -16,7 +16,7 @@ from typing import (Any, Collection, Dict, FrozenSet, List, Literal, Mapping, Op
 
 from ._here import (Gpu, allowed_memory, format_cpus, gpus_of, has_devices, is_job, narrow,
                     parse_cpus)
-from ._launcher import Position, find_position, number
+from ._launcher import PYTORCHS, Position, find_position, number
 from ._sync import Client
 from ._types import (Allowed, BindReply, Flow, GetNodeReply, KeyMismatch, NotEnough, NothingAllowed,
                      Task)
@@ -278,6 +278,22 @@ def _show_numbered(task: Task, node: GetNodeReply, step: _Step, sees_all: bool) 
                           *task.unset))
 
 
+def _show_local_ranks(task: Task, tasks: Sequence[Task], position: Position) -> Task:
+    """Shows a worker of PyTorch's the gpus of all workers in their order, then those left over: a
+    training script takes cuda:LOCAL_RANK.
+    """
+    pytorchs = position.launcher is not None and position.launcher.launcher in PYTORCHS
+    name = next((name for name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+                 if name in task.environment), None)
+    if not pytorchs or name is None or any(len(its.gpus) != 1 for its in tasks):
+        return task
+    own = [its.environment.get(name, "").split(",")[0] for its in tasks]
+    if "" in own or len(set(own)) < len(own) or [its.task for its in tasks] != [*range(len(own))]:
+        return task
+    value = ",".join(dict.fromkeys(own + task.environment[name].split(",")))
+    return replace(task, environment={**task.environment, name: value})
+
+
 @dataclass
 class _Plan:
     """The berth, and the parts of it that the launcher has left to berth."""
@@ -317,6 +333,8 @@ def _ask(asker: _Asker, step: _Step, position: Position,
     if not mine:
         raise NotTaken("no berth of the plan has just the gpus that this task was given")
     task = mine[0]
+    if not step.gpus_bound and options.get("visible") is None:
+        task = _show_local_ranks(task, tasks, position)
     if not step.gpus_bound and task.gpus and has_devices():
         count = min(_slurm_gpus(), len(step.allowed.gpus or ()))
         sees_all = options.get("visible") == "all" or \
