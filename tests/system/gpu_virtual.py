@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES, cells, findings  # noqa: E402
 from reasons import codes, left_out  # noqa: E402
 from varlink import Connection  # noqa: E402
+from screen import shown  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent.parent / "standin"
@@ -92,6 +93,8 @@ def from_boot_to_answers():
         assert "standin" in matrix and "direction=write" in matrix and "--where direction=both|read" in matrix and "--size all" in matrix, matrix
         for table, lines in ((matrix, 8), (berth("--socket", daemon.socket, "matrix", "--all", "gpu_gpu_copy_engine"), 8 + 8 + 7)):
             assert sum(line.startswith("  gpu") for line in table.splitlines()) == lines, table
+        drawn = shown("--socket", daemon.socket, "topo")[1]
+        assert len(drawn) <= 40 and max(map(len, drawn)) <= 80, drawn
         topo = " ".join(berth("--socket", daemon.socket, "topo").split())
         assert "200 GB/s measured 152 GB/s" in topo and len(re.findall(r"xgmi .1 28.3 GB/s (?!nominal)", topo)) == 8, topo
         assert topo.startswith("8 gpus in 4 modules, each at its own L3; slowest pair 37.5 GB/s mi250x (stand-in driver): 8 MI250X of 64 GiB, "), topo
