@@ -25,6 +25,12 @@ def mi250x():
 
 
 @pytest.fixture(scope="session")
+def h200x4():
+    with Daemon("--node", NODES / "h200x4") as daemon:
+        yield daemon
+
+
+@pytest.fixture(scope="session")
 def live():
     """A daemon over this machine."""
     with Daemon("--no-probe") as daemon:

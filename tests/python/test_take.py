@@ -19,13 +19,24 @@ TAKE = ("import json, runpy, sys; import berth; "
         "print(berth.take(**json.loads(sys.argv[1])).reason, file=sys.stderr); "
         "runpy.run_path(sys.argv[2], run_name='__main__')")
 LAUNCHERS = ("SLURM_", "PMI", "MPI_", "OMPI_", "MV2_", "JSM_", "PALS_", "FLUX_", "TORCHELASTIC_", "CROSS_", "BERTH_", "UCX_", "NCCL_")
-# A /dev with the device files of AMD's gpus named by $1, of which this machine has none.
+# A /dev with the device files of gpus named by $1, of which this machine has none.
 WITH_GPUS = """set -e; new=$(mktemp -d); mount -t tmpfs none $new; mkdir $new/dri $new/shm
 mount --bind /dev/shm $new/shm
 for f in null urandom; do : >$new/$f; mount --bind /dev/$f $new/$f; done
-: >$new/kfd; for n in $1; do : >$new/dri/renderD$n; done
+for f in $1; do : >$new/$f; done
 mount --move $new /dev; rmdir $new; shift; exec "$@" """
-ALL = " ".join(str(128 + n) for n in range(8))
+
+
+def amd(*numbers):
+    return " ".join(["kfd", *(f"dri/renderD{128 + n}" for n in numbers)])
+
+
+def nvidia(*numbers):
+    return " ".join(["nvidiactl", *(f"nvidia{n}" for n in numbers)])
+
+
+ALL = amd(*range(8))
+UUID = "GPU-00000000-0000-0000-0000-00000000000"
 
 
 def hydra(task, tasks=2):
@@ -58,10 +69,10 @@ CASES = {  # variables, options, device files of gpus (None: no /dev of its own)
                {"pattern": "ring", "bytes": 1 << 20}, ALL),
     "too many": (hydra(1, 4000), {}, None),
     "gpus": (hydra(1), {"pattern": "pairs"}, ALL),
-    "some gpus": (hydra(0), {}, "128 131 133"),
+    "some gpus": (hydra(0), {}, amd(0, 3, 5)),
     "own nics": ({**hydra(0), "UCX_NET_DEVICES": "eth7", "NCCL_IB_HCA": "a", "BERTH_NCCL_IB_HCA": "a"},
                  {}, ALL),
-    "given one": ({**hydra(1), "ROCR_VISIBLE_DEVICES": "1"}, {}, "128 131"),
+    "given one": ({**hydra(1), "ROCR_VISIBLE_DEVICES": "1"}, {}, amd(0, 3)),
     "given one of eight": ({**hydra(1), "ROCR_VISIBLE_DEVICES": "3"}, {}, ALL),
     "given two": ({**hydra(0), "ROCR_VISIBLE_DEVICES": "6,2,9", "HIP_VISIBLE_DEVICES": " 0, 1"},
                   {"cores_per_task": 1}, ALL),
@@ -69,10 +80,10 @@ CASES = {  # variables, options, device files of gpus (None: no /dev of its own)
                          ALL),
     "all of a job": (slurm(1, GPUS_ON_NODE=8, STEP_GPUS="0-7"), {}, ALL),
     "three of a job": ({**slurm(1, GPUS_ON_NODE=3, STEP_GPUS="1,2,5"), "ROCR_VISIBLE_DEVICES": "0,1,2"},
-                       {}, "129 130 133"),
-    "one of a job": (slurm(0, GPUS_ON_NODE=1), {"visible": "all"}, "130"),
+                       {}, amd(1, 2, 5)),
+    "one of a job": (slurm(0, GPUS_ON_NODE=1), {"visible": "all"}, amd(2)),
     "bound by slurm": ({**slurm(0, GPUS_ON_NODE=8, STEP_GPUS="5"), "ROCR_VISIBLE_DEVICES": "0",
-                        "CUDA_VISIBLE_DEVICES": "0"}, {}, "133"),
+                        "CUDA_VISIBLE_DEVICES": "0"}, {}, amd(5)),
 }
 
 
@@ -125,7 +136,7 @@ def both(daemon, variables, options, devices=None, wrapper=(), **change):
 
 def may_mount():
     with_gpus = subprocess.run(["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", WITH_GPUS,
-                                "sh", "128", "test", "-e", "/dev/dri/renderD128"], capture_output=True)
+                                "sh", amd(0), "test", "-e", "/dev/dri/renderD128"], capture_output=True)
     return with_gpus.returncode == 0
 
 
@@ -182,6 +193,28 @@ def test_lists_of_visible_gpus(places, variables, left):
 def needs_cpus(*cpus):
     if not set(cpus) <= os.sched_getaffinity(0):
         pytest.skip(f"it takes cpus {cpus}")
+
+
+NVIDIA = {  # variables, device files
+    "all": ({}, nvidia(0, 1, 2, 3)),
+    "some": ({}, nvidia(1, 3)),
+    "one": ({"CUDA_VISIBLE_DEVICES": "1"}, nvidia(1, 3)),
+    "by bus": ({"CUDA_VISIBLE_DEVICES": "3,0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, nvidia(0, 1, 2, 3)),
+    "by name": ({"CUDA_VISIBLE_DEVICES": f"{UUID}2"}, nvidia(0, 2)),
+    "by no name": ({"CUDA_VISIBLE_DEVICES": f"{UUID}9"}, nvidia(0, 2)),
+    "by several names": ({"CUDA_VISIBLE_DEVICES": UUID[:20]}, nvidia(0, 2)),
+    "none": ({"CUDA_VISIBLE_DEVICES": ""}, nvidia(0, 1, 2, 3)),
+    "slice": ({"CUDA_VISIBLE_DEVICES": "MIG-1"}, nvidia(0, 1, 2, 3)),
+}
+
+
+@pytest.mark.parametrize("variables, devices", NVIDIA.values(), ids=NVIDIA)
+def test_as_berth_exec_with_nvidia(h200x4, variables, devices):
+    if not may_mount():
+        pytest.skip("mounts are not allowed here")
+    seen, asked, _ = both(h200x4, {**hydra(1), **variables}, {}, devices)
+    assert asked[0] == asked[1] and asked[0]
+    assert seen[0] == seen[1]
 
 
 @pytest.mark.parametrize("variables, options, devices", CASES.values(), ids=CASES)
