@@ -99,7 +99,6 @@ static void time_is_t0_and_the_bytes(void **state)
     assert_int_equal(kernel_time_like(snap, f.gpu, 2, 1), 1);
     assert_int_equal(kernel_time_like(snap, nodes_place(f.graph, PLACE_GPU, 1), 1, 1), 0);
     snapshot_unref(snap);
-    graph_unref(f.graph);
 }
 
 /* On a recorded node: each size that was measured, by each test. */
