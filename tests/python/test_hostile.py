@@ -1,6 +1,5 @@
 """Peers in place of the daemon that answer wrongly, late or not at all."""
 import asyncio
-import itertools
 import json
 import re
 import threading
@@ -124,33 +123,34 @@ def test_connects_again():
 
 
 class Slow(Service):
-    """Answers the first call when the second one has come, or after half a minute."""
+    """Answers call 1 when call 2 has come, or after half a minute."""
 
     def __init__(self):
-        self.calls, self.second = itertools.count(1), threading.Event()
+        self.came = {1: threading.Event(), 2: threading.Event()}
         super().__init__(self.answer_slowly)
 
-    def answer_slowly(self, _):
-        number = next(self.calls)
-        self.second.wait(30) if number == 1 else self.second.set()
-        return [status(version=str(number))]
+    def answer_slowly(self, question):
+        number = question["parameters"]["number"]
+        self.came[number].set()
+        self.came[2].wait(30)
+        return [message({"parameters": {"number": number}})]
 
 
 def test_late_answer_is_not_the_next_one():
     """After a call that was cancelled, or was late, its answer belongs to nobody."""
-    async def ask(path):
-        async with aio.Client(path) as client:
-            first = asyncio.create_task(client.status())
-            await asyncio.sleep(0.2)
+    async def ask(service):
+        async with aio.Client(service.path) as client:
+            first = asyncio.create_task(client.call("a.b.C", number=1))
+            await asyncio.get_running_loop().run_in_executor(None, service.came[1].wait, 30)
             first.cancel()
-            return await client.status()
+            return await client.call("a.b.C", number=2)
     with Slow() as service:
-        assert asyncio.run(ask(service.path)).version == "2"
+        assert asyncio.run(ask(service)) == {"number": 2}
     with Slow() as service, berth.Client(service.path, timeout=0.2) as client:
         with pytest.raises(berth.TimedOut):
-            client.status()
+            client.call("a.b.C", number=1)
         client.timeout = 20.0
-        assert client.status().version == "2"
+        assert client.call("a.b.C", number=2) == {"number": 2}
 
 
 def test_streams_end():

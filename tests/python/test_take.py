@@ -123,8 +123,8 @@ def both(daemon, variables, options, devices=None, wrapper=(), **change):
     """
     words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
     seen, asked = [], []
-    for program in ([BIN / "berth", "exec", *words, "--", sys.executable, INSIDE],
-                    [sys.executable, "-c", TAKE, json.dumps(options), INSIDE]):
+    for program in ([BIN / "berth", "exec", "--timeout=60", *words, "--", sys.executable, INSIDE],
+                    [sys.executable, "-c", TAKE, json.dumps({**options, "timeout": 60}), INSIDE]):
         with Proxy(daemon, **change) as proxy:
             found, said = start([*wrapper, *program], {**variables, "BERTH_SOCKET": proxy.path}, devices)
         seen.append({key: its for key, its in found.items() if key != "arguments"})
@@ -284,7 +284,7 @@ def test_threads_that_are_there_are_bound(mi250x):
                "for n, thread in enumerate(threads):\n"
                "    thread.start()\n"
                "    while len(ids) == n: pass\n"
-               "assert berth.take(), berth.take().reason\n"
+               "assert berth.take(timeout=60)\n"
                "print([sorted(os.sched_getaffinity(t)) for t in (0, *ids)]); end.set()")
     needs_cpus(0, 1)
     with Proxy(mi250x, cpus="0", memory=[]) as proxy:
