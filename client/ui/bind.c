@@ -159,7 +159,8 @@ static void write_proof(struct ui *ui, const json_t *reply)
                is_bound(predicted) ? " of lower bounds" : "",
                shares_gpus(reply) ? " that shares gpus as evenly" : "");
         if (behind >= SAME / 10)
-            ui_put(ui, " by more than %.1f %%, which these numbers are not known to", 100 * behind);
+            ui_put(ui, " by more than %.1f %%, within the uncertainty of these numbers",
+                   100 * behind);
         ui_put(ui, ".\n");
     } else if (json_is_number(gap)) {
         char least[UI_NUMBER];

@@ -294,7 +294,7 @@ static void bind_says_what_it_did_not_weigh(void **state)
     assert_true(warned(reply, "locality alone decided") && warned(reply, "no time is predicted"));
     assert_true(json_is_null(json_object_get(reply, "predicted")) &&
                 json_is_null(json_object_get(reply, "gap")));
-    assert_true(warned(reply, "stands under its key until nobody asked for it for 10 minutes"));
+    assert_true(warned(reply, "the plan stands until nobody has asked for it for 10 minutes"));
     assert_true(warned(reply, "the whole node is meant"));
     assert_non_null(
         strstr(text_at(json_object_get(reply, "launcher"), "rankfile"), "rank 9=localhost"));
