@@ -360,7 +360,8 @@ struct berth_launcher {
      * all tasks are here. */
     const int *ranks;
     /* "slurm/1234.0": equal in all tasks of the step and in no other running step, but for
-     * torchrun's run ids, which two may share; NULL where the launcher does not name the step */
+     * the names of torchrun and jsrun, which two may share; NULL where the launcher does not name
+     * the step */
     const char *key;
     /* one line that names the missing or contradictory variable, when task or tasks is unknown;
      * else NULL */

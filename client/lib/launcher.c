@@ -299,6 +299,9 @@ static void read_launcher(struct lib_read *read, const struct lib_variables *var
 
 const char *lib_launcher_rank_name(const struct berth_launcher *launcher)
 {
+    /* a pod of Kubernetes may have a RANK of its own, which torchrun itself then has */
+    if (launcher->name != NULL && strcmp(launcher->name, "torchrun") == 0)
+        return "TORCHELASTIC_ERROR_FILE";
     for (size_t i = 0; launcher->name != NULL && i < LAUNCHERS; i++)
         if (strcmp(launchers[i].launcher, launcher->name) == 0)
             return launchers[i].rank;

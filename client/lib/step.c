@@ -138,8 +138,8 @@ static void read_gpus(struct lib_read *read, const json_t *node, const struct be
 }
 
 /* Makes the key. For another launcher inside a Slurm job the key is part of the job's key: the
- * prolog's claim for the job then includes this step. Two torchruns here may have one run id, so
- * theirs names the process, too. */
+ * prolog's claim for the job then includes this step. Two torchruns here may have one run id, and
+ * two jobs of jsrun one namespace: their key names the process, too. */
 static void make_key(struct lib_read *read, const struct lib_variables *variables,
                      const struct berth_launcher *launcher, const struct lib_ancestor *ancestor,
                      struct berth_step *step)
@@ -148,8 +148,9 @@ static void make_key(struct lib_read *read, const struct lib_variables *variable
     const char *its = launcher->key != NULL ? launcher->key : "";
     const char *claimed = lib_variable(variables, "BERTH_KEY"),
                *job = lib_variable(variables, "SLURM_JOB_ID");
-    bool is_slurms = strncmp(its, "slurm/", 6) == 0;
-    if (*its != '\0' && strncmp(its, "torchrun/", 9) != 0)
+    bool is_slurms = strncmp(its, "slurm/", 6) == 0,
+         is_whole = strncmp(its, "torchrun/", 9) != 0 && strncmp(its, "jsrun/", 6) != 0;
+    if (*its != '\0' && is_whole)
         snprintf(own, sizeof own, "%.150s", its);
     else
         snprintf(own, sizeof own, "%.100s%sprocess/%d.%" PRIu64, its, *its != '\0' ? "." : "",

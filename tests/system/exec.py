@@ -167,7 +167,7 @@ LAUNCHERS = {
     "torchrun/id.0.2.0.process/": {"TORCHELASTIC_RUN_ID": "id", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "RANK": "1", "WORLD_SIZE": "2", "GROUP_RANK": "0"},
     "process/ of deepspeed": {"CROSS_RANK": "0", "CROSS_SIZE": "1", "LOCAL_RANK": "1", "LOCAL_SIZE": "2", "RANK": "1", "WORLD_SIZE": "2"},
     "process/ of mvapich": {"MV2_COMM_WORLD_LOCAL_RANK": "1", "MV2_COMM_WORLD_LOCAL_SIZE": "2", "MV2_COMM_WORLD_RANK": "1", "MV2_COMM_WORLD_SIZE": "2"},
-    "jsrun/7": {"JSM_NAMESPACE_LOCAL_RANK": "1", "JSM_NAMESPACE_LOCAL_SIZE": "2", "JSM_NAMESPACE_RANK": "1", "JSM_NAMESPACE_SIZE": "2", "PMIX_NAMESPACE": "7"},
+    "jsrun/7.process/": {"JSM_NAMESPACE_LOCAL_RANK": "1", "JSM_NAMESPACE_LOCAL_SIZE": "2", "JSM_NAMESPACE_RANK": "1", "JSM_NAMESPACE_SIZE": "2", "PMIX_NAMESPACE": "7"},
     "openmpi/ns@1": {"OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "PMIX_NAMESPACE": "ns@1"},
     "process/": hydra(1, 2),
     "pals/app": {"PALS_LOCAL_RANKID": "1", "PALS_LOCAL_SIZE": "2", "PALS_RANKID": "1", "PMI_SIZE": "2", "PALS_APID": "app"},
@@ -207,9 +207,9 @@ def no_value_of_a_variable_stops_it():
     needs_two_cpus()
     with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
         for value, key in (("\udcff\n\x1b[2J", "___[2J"), ("%s%n", "%s%n"), ("x" * 100_000, "x" * 140), ("", None)):
-            inside(proxy.path, "--strict", variables={**LAUNCHERS["jsrun/7"], "PMIX_NAMESPACE": value})
+            inside(proxy.path, "--strict", variables={**LAUNCHERS["openmpi/ns@1"], "PMIX_NAMESPACE": value})
             asked = proxy.bind()["key"]
-            assert asked == "jsrun/" + key if key is not None else asked.startswith("process/"), (value[:9], asked)
+            assert asked == "openmpi/" + key if key is not None else asked.startswith("process/"), (value[:9], asked)
 
 
 def ranks_are_those_of_the_step():
@@ -276,8 +276,8 @@ def gpus_of_a_job_of_slurms_are_shared_out():
 def a_launcher_that_does_not_say_enough_starts_the_command_unbound():
     with Daemon("--node", NODES / "mi250x") as daemon:
         for variables, says in (({"PMIX_RANK": "3"}, "pmix does not tell"), ({**hydra(0, 2), "PMI_RANK": "2"}, "PMI_RANK is 2, which is not less than PMI_SIZE, 2"),
-                                ({**LAUNCHERS["jsrun/7"], "JSM_NAMESPACE_LOCAL_SIZE": "9" * 9}, f"JSM_NAMESPACE_LOCAL_SIZE is 999999999, and {1 << 20} is the most"),
-                                ({**LAUNCHERS["jsrun/7"], "JSM_NAMESPACE_LOCAL_SIZE": "\x1b[2J"}, "JSM_NAMESPACE_LOCAL_SIZE is no number"), ({"OMPI_COMM_WORLD_LOCAL_RANK": "0"}, "OMPI_COMM_WORLD_LOCAL_SIZE is not set"),
+                                ({**LAUNCHERS["jsrun/7.process/"], "JSM_NAMESPACE_LOCAL_SIZE": "9" * 9}, f"JSM_NAMESPACE_LOCAL_SIZE is 999999999, and {1 << 20} is the most"),
+                                ({**LAUNCHERS["jsrun/7.process/"], "JSM_NAMESPACE_LOCAL_SIZE": "\x1b[2J"}, "JSM_NAMESPACE_LOCAL_SIZE is no number"), ({"OMPI_COMM_WORLD_LOCAL_RANK": "0"}, "OMPI_COMM_WORLD_LOCAL_SIZE is not set"),
                                 ({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}, "SLURM_STEP_TASKS_PER_NODE is not set")):
             status, out, err = exec_(daemon.socket, "--", *INSIDE, variables=variables)
             assert status == 0 and json.loads(out)["cpus"] == CPUS and says in err and err.count("\n") == 1 and "runs without a berth" in err, (variables, status, err)

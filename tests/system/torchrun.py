@@ -128,6 +128,14 @@ def each_worker_has_its_berth():
             assert asked.get("ranks") == ([0, 1] if options else None), asked
 
 
+def a_rank_of_torchruns_own():
+    """As a pod of Kubernetes has: no worker takes the number for one of its launcher's."""
+    with Bed() as bed:
+        for rank in "0", "1":
+            found, asked = bed.run(RANK=rank, WORLD_SIZE="2")
+            as_planned(bed, found, asked)
+
+
 def gpus_that_are_left_over_come_last():
     """What each worker sees where it has more than one gpu, or the user says what it sees, is as without torchrun."""
     with Bed() as bed:
@@ -191,7 +199,7 @@ def a_program_takes_its_berth():
     with Bed() as bed, tempfile.TemporaryDirectory() as folder:
         package = shutil.copytree(ROOT / "client/python/berth", pathlib.Path(folder) / "berth")
         subprocess.run([sys.executable, ROOT / "client/python/generate.py", package, "0"], check=True)
-        found, asked = bed.run(how="take", PYTHONPATH=folder)
+        found, asked = bed.run(how="take", PYTHONPATH=folder, RANK="0", WORLD_SIZE="1")
         assert sorted(worker["cpus"] for worker in found) == [[0], [1]] and asked["key"].startswith("torchrun/none.0.2.0.process/"), asked
         example = BIN.parent / "examples/take"
         if not example.exists():
@@ -224,7 +232,7 @@ def the_standin_sets_the_same_variables():
 
 
 TESTS = [
-    each_worker_has_its_berth, gpus_that_are_left_over_come_last, a_step_of_slurms_is_around_it, two_on_one_machine_have_two_plans, workers_that_are_started_again,
+    each_worker_has_its_berth, a_rank_of_torchruns_own, gpus_that_are_left_over_come_last, a_step_of_slurms_is_around_it, two_on_one_machine_have_two_plans, workers_that_are_started_again,
     ranks_of_two_nodes, a_program_takes_its_berth, pytorch_sums_over_its_workers, the_standin_sets_the_same_variables,
 ]
 

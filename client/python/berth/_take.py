@@ -162,7 +162,7 @@ def _share_gpus(node: GetNodeReply, position: Position,
 def _step_key(position: Position, ancestor: _Ancestor) -> str:
     claimed, job = os.environ.get("BERTH_KEY"), os.environ.get("SLURM_JOB_ID")
     own = position.key[:150] if position.key else ""
-    if not own or own.startswith("torchrun/"):  # two torchruns here may have one run id
+    if not own or own.startswith(("torchrun/", "jsrun/")):  # two here may have one name
         own = f"{own[:100]}{'.' if own else ''}process/{ancestor.pid}.{ancestor.start_ticks}"
     if own.startswith("slurm/") or claimed == "" or \
             (claimed is None and not is_job(job)):
@@ -173,6 +173,8 @@ def _step_key(position: Position, ancestor: _Ancestor) -> str:
 def _find_step(client: Client, position: Position) -> _Step:
     row, own = position.launcher, frozenset(os.sched_getaffinity(0))
     rank = row.rank if row is not None else None
+    if row is not None and row.launcher == "torchrun":  # a pod may have a RANK of its own
+        rank = "TORCHELASTIC_ERROR_FILE"
     node = client.node() if has_devices() else None
     ancestor = _find_ancestor(rank, os.environ.get(rank) if rank is not None else None)
     gpus, shared, gpus_bound = \
