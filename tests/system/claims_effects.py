@@ -332,7 +332,7 @@ def anybody_plans_within_a_claim_of_roots_under_its_key():
 def the_first_plan_under_a_key_stands():
     with Daemon("--no-probe") as daemon:
         plain = bind(daemon, key="k")[1]
-        assert any("until nobody asked for it for 10 minutes" in line for line in texts(plain, "warnings")), texts(plain, "warnings")
+        assert any("the plan stands until nobody has asked for it for 10 minutes" in line for line in texts(plain, "warnings")), texts(plain, "warnings")
         claimed(daemon, "core0", key="k")
         first = bind(daemon, key="k")[1]
         assert not any("under its key" in line for line in texts(first, "warnings")), texts(first, "warnings")
