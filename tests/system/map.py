@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -119,7 +120,7 @@ def a_thousand_calls_get_one_file():
             close(file, page)
             files = files or maps_of(daemon)[1]
         assert len(seen) == 1, seen
-        assert maps_of(daemon) == (1, files), maps_of(daemon)
+        assert maps_of(daemon)[0] == 1 and maps_of(daemon)[1] < files + 20, (files, maps_of(daemon))
 
 
 def who_does_not_read_gets_one():
@@ -130,7 +131,11 @@ def who_does_not_read_gets_one():
         with Connection(daemon.socket) as other:
             for _ in range(20):  # others are served meanwhile
                 assert other.call("io.berth.Fabric.GetStatus")[0] is None
-        assert maps_of(daemon) == (before[0], before[1] + 1), (before, maps_of(daemon))  # the other connection
+        assert maps_of(daemon)[0] == 1 and maps_of(daemon)[1] < before[1] + 20, (before, maps_of(daemon))
+        end = time.monotonic() + 30
+        while int.from_bytes(fcntl.ioctl(caller.socket, termios.FIONREAD, bytes(4)), sys.byteorder) < 2000:  # some of the replies, and no more than one has files
+            assert time.monotonic() < end
+            time.sleep(0.01)
         left, data, passed, errors = 1000, b"", 0, []
         while left > 0:
             part, ancillary, _, _ = caller.socket.recvmsg(65536, socket.CMSG_SPACE(8 * 4))
@@ -142,7 +147,7 @@ def who_does_not_read_gets_one():
             *messages, data = data.split(b"\0")
             left -= len(messages)
             errors += [reply for reply in map(json.loads, messages) if "error" in reply]
-        assert all(reply["error"] == "io.berth.Fabric.Unavailable" and "read them first" in reply["parameters"]["detail"] for reply in errors), errors[:2]
+        assert all(reply["error"] == "io.berth.Fabric.Unavailable" and "read them first" in reply["parameters"]["detail"] for reply in errors) and errors, errors[:2]
         assert passed == 2 * (1000 - len(errors)) > 0, (passed, len(errors))
         close(*caller.map()[1:])
         caller.send(oneway=True)

@@ -183,6 +183,7 @@ static void no_damage_ends_the_program(void **state)
 static int file_of(char which, const struct block *block)
 {
     struct berth_err err = {0};
+    struct block holed = *block;
     int fd = -1;
     void *page;
     switch (which) {
@@ -210,9 +211,10 @@ static int file_of(char which, const struct block *block)
         fd = memfd_create("map", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         assert_int_equal(ftruncate(fd, (off_t)MAP_BYTES_MAX + 1), 0);
         break;
-    case 'h': /* a hole behind the header */
+    case 'h': /* a hole behind the arrays, of a file as long as it says */
+        holed.header.bytes = 1 << 20;
         fd = memfd_create("map", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-        assert_int_equal(write(fd, block, sizeof *block), sizeof *block);
+        assert_int_equal(write(fd, &holed, sizeof holed), sizeof holed);
         assert_int_equal(ftruncate(fd, 1 << 20), 0);
         break;
     case 'w': /* writable: without the seal */
