@@ -1,4 +1,5 @@
 """berth.take() beside berth exec: the same questions to the daemon, and the same berth."""
+import functools
 import json
 import os
 import pathlib
@@ -134,6 +135,7 @@ def both(daemon, variables, options, devices=None, wrapper=(), **change):
     return seen, asked, said.splitlines()
 
 
+@functools.lru_cache(maxsize=None)
 def may_mount():
     with_gpus = subprocess.run(["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", WITH_GPUS,
                                 "sh", amd(0), "test", "-e", "/dev/dri/renderD128"], capture_output=True)
