@@ -16,7 +16,8 @@ TIMES = 60000
 RATE = 40e9
 # Measures the copies between a gpu that it is asked for and all others, and its own memory. The
 # noise is 0.3 %. A file "lossy" has two ends and the speed that their link keeps (twice the same end:
-# its memory). A file "outlier" takes 8 % of a single measurement between gpu4 and gpu5.
+# its memory). A file "outlier" takes 8 % of a single measurement between gpu4 and gpu5. With a number
+# in a file "still" the noise of a series is the same in each measurement.
 SCRIPT = f"""
 here=${{0%/*}}
 places="gpu0 gpu1 gpu2 gpu3 gpu4 gpu5 gpu6 gpu7"
@@ -30,12 +31,14 @@ while [ $# -gt 0 ]; do
 done
 lossy=
 outlier=1
+still=0
 if [ -e $here/lossy ]; then lossy=$(cat $here/lossy); fi
+if [ -e $here/still ]; then still=$(cat $here/still); fi
 case " $places " in *" gpu4 "*)
     if rm $here/outlier 2>/dev/null; then outlier=0.92; fi ;;
 esac
 echo '{GPU_RUN}'
-awk -v places="$places" -v metrics="$metrics" -v lossy="$lossy" -v outlier=$outlier \\
+awk -v places="$places" -v metrics="$metrics" -v lossy="$lossy" -v still=$still -v outlier=$outlier \\
     -v seed=$(date +%N | sed 's/^0*//') '
 function noise(   i, sum) {{
     for (i = 0; i < 12; i++)
@@ -43,6 +46,8 @@ function noise(   i, sum) {{
     return 1 + 0.003 * (sum - 6)
 }}
 function value(metric, from, to, rate) {{
+    if (still)
+        srand(1000 * still + 100 * (metric ~ /stream/) + 10 * substr(from, 4) + substr(to, 4))
     rate *= noise()
     printf "{{\\"record\\":\\"value\\",\\"metric\\":\\"%s\\",\\"from\\":\\"%s\\",\\"to\\":\\"%s\\",\\"value\\":%.0f,\\"low\\":%.0f,\\"high\\":%.0f,\\"n\\":9}}\\n",
         metric, from, to, rate, rate * 0.998, rate * 1.002
@@ -76,12 +81,14 @@ echo '{{"record":"end","status":"complete","elapsed_ns":5}}'
 
 
 @contextlib.contextmanager
-def node(freshness_s=FRESHNESS, lossy=None):
-    """The daemon and the folder of its probe; its node is lossy from the first measurement on."""
+def node(freshness_s=FRESHNESS, **files):
+    """The daemon and the folder of its probe, with these files from the first measurement on."""
     with fake_gpu_probe(SCRIPT) as (folder, probes):
-        config = f"probe_dir = {probes}\nduty_percent = 0.1\nfreshness_s = {freshness_s}\n"
-        if lossy is not None:
-            (probes / "lossy").write_text(lossy)
+        # A client's milliseconds are minutes of that clock.
+        config = (f"probe_dir = {probes}\nduty_percent = 0.1\nfreshness_s = {freshness_s}\n"
+                  "idle_timeout_s = 0\nunread_timeout_s = 86400\nhalf_message_timeout_s = 3600\n")
+        for name, text in files.items():
+            (probes / name).write_text(text)
         with Daemon("--node", folder, config=config, environment=fast_clock(TIMES)) as daemon:
             names = [(place["pci"], place["name"]) for place in
                      daemon.call("io.berth.Fabric.GetNode")["places"] if place["kind"] == "gpu"]
