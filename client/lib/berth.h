@@ -1069,6 +1069,80 @@ BERTH_PUBLIC int berth_release(struct berth *berth, const char *claim, const cha
 BERTH_PUBLIC int berth_list_claims(struct berth *berth, struct berth_claims **ret_claims);
 BERTH_PUBLIC void berth_claims_free(struct berth_claims *claims);
 
+/* ---- ListMetrics: what can be measured ---- */
+
+enum berth_better { BERTH_BETTER_UNKNOWN, BERTH_BETTER_HIGHER, BERTH_BETTER_LOWER };
+
+/* axes: names of the conditions of its cells. defaults: their values where a cell omits them.
+ * cells, measured: number of its cells, and of those with a value. */
+struct berth_metric {
+    const char *name, *unit, *about;
+    enum berth_better better;
+    struct berth_texts axes;
+    struct berth_pairs defaults;
+    int64_t cells, measured;
+};
+
+struct berth_metrics {
+    const struct berth_metric *metrics;
+    size_t metric_count;
+    struct berth_basis basis;
+};
+
+/* Lists the metrics that berth_get_matrix takes. Blocks. */
+BERTH_PUBLIC int berth_list_metrics(struct berth *berth, struct berth_metrics **ret_metrics);
+BERTH_PUBLIC void berth_metrics_free(struct berth_metrics *metrics);
+
+/* ---- GetContention: what transfers take from each other ---- */
+
+/* A transfer of a concurrent run. bytes_per_s: its rate beside the others. predicted_bytes_per_s:
+ * the rate that the shared limits allow it. */
+struct berth_concurrent_transfer {
+    const char *from, *to;
+    struct berth_pairs axes;
+    double bytes_per_s, low, high, predicted_bytes_per_s;
+};
+
+/* reproduced: 1 when the shared limits give each rate of the run within 5 %, 0 when not, -1 when it
+ * was not analysed. */
+struct berth_concurrent_run {
+    const char *metric;
+    const struct berth_concurrent_transfer *flows;
+    size_t flow_count;
+    enum berth_source source;
+    int64_t measured_at_s;
+    int reproduced;
+};
+
+/* Highest total rate of so many transfers, up to the number of the next one. */
+struct berth_capacity {
+    int64_t transfers;
+    double bytes_per_s, low, high;
+};
+
+/* A limit that its users (gpu0>numa0) share. alternatives: limits that the runs do not distinguish
+ * from it. */
+struct berth_shared_limit {
+    const char *name, *metric;
+    struct berth_texts users, alternatives;
+    const struct berth_capacity *capacities; /* ascending in transfers */
+    size_t capacity_count;
+};
+
+struct berth_contention {
+    const struct berth_concurrent_run *runs;
+    size_t run_count;
+    const struct berth_shared_limit *shared;
+    size_t shared_count;
+    struct berth_basis basis;
+};
+
+/* Reads the latest of every concurrent run of a metric, NULL for all, and the limits that they
+ * show. Blocks. Errors of the daemon include NO_SUCH_METRIC. */
+BERTH_PUBLIC int berth_get_contention(struct berth *berth, const char *metric,
+                                      struct berth_contention **ret_contention);
+BERTH_PUBLIC void berth_contention_free(struct berth_contention *contention);
+
 /* ---- the map: answers in advance, without a call ---- */
 
 /* The answers of one snapshot, in memory that daemon and programs share. It never changes, and

@@ -65,6 +65,15 @@ class error : public std::runtime_error
 namespace detail
 {
 
+inline int check(int status, const ::berth *handle)
+{
+    if (status == BERTH_ERROR_OUT_OF_MEMORY)
+        throw std::bad_alloc();
+    if (status < 0)
+        throw error(status, handle);
+    return status;
+}
+
 inline std::optional<std::string> maybe(const char *text)
 {
     return text == nullptr ? std::nullopt : std::optional<std::string>(text);
@@ -317,6 +326,33 @@ struct allocate_request {
     std::optional<libberth::allowed> allowed;
     bool whole_node = false;
 };
+
+namespace detail
+{
+class allocate_view
+{
+  public:
+    explicit allocate_view(const allocate_request &from) : allowed_(from.allowed)
+    {
+        for (const access &one : from.accesses)
+            accesses_.push_back(
+                {one.by.c_str(), one.reads_bytes, one.writes_bytes, one.random, one.cores});
+        berth_allocate_request_init(&request_);
+        request_.bytes = from.bytes;
+        request_.accesses = accesses_.empty() ? nullptr : accesses_.data();
+        request_.access_count = accesses_.size();
+        request_.kinds = from.kinds;
+        request_.allowed = allowed_.get();
+        request_.whole_node = from.whole_node;
+    }
+    const berth_allocate_request *get() const { return &request_; }
+
+  private:
+    allowed_view allowed_;
+    std::vector<berth_access> accesses_;
+    berth_allocate_request request_;
+};
+} // namespace detail
 
 struct memory_option {
     std::string memory;
@@ -616,6 +652,88 @@ struct point {
     }
 };
 
+struct metric {
+    std::string name, unit, about;
+    berth_better better;
+    texts axes;
+    pairs defaults;
+    std::int64_t cells, measured;
+
+    explicit metric(const berth_metric &c)
+        : name(c.name), unit(c.unit), about(c.about), better(c.better), axes(detail::copy(c.axes)),
+          defaults(detail::copy(c.defaults)), cells(c.cells), measured(c.measured)
+    {
+    }
+};
+
+/* ---- GetContention ---- */
+
+struct concurrent_transfer {
+    std::string from, to;
+    pairs axes;
+    double bytes_per_s;
+    std::optional<double> low, high, predicted_bytes_per_s;
+
+    explicit concurrent_transfer(const berth_concurrent_transfer &c)
+        : from(c.from), to(c.to), axes(detail::copy(c.axes)), bytes_per_s(c.bytes_per_s),
+          low(detail::maybe(c.low)), high(detail::maybe(c.high)),
+          predicted_bytes_per_s(detail::maybe(c.predicted_bytes_per_s))
+    {
+    }
+};
+
+struct concurrent_run {
+    std::string metric;
+    std::vector<concurrent_transfer> flows;
+    berth_source source;
+    std::optional<std::int64_t> measured_at_s;
+    std::optional<bool> reproduced;
+
+    explicit concurrent_run(const berth_concurrent_run &c)
+        : metric(c.metric), flows(detail::list<concurrent_transfer>(c.flows, c.flow_count)),
+          source(c.source), measured_at_s(detail::maybe(c.measured_at_s)),
+          reproduced(detail::maybe_bool(c.reproduced))
+    {
+    }
+};
+
+struct capacity {
+    std::int64_t transfers;
+    double bytes_per_s;
+    std::optional<double> low, high;
+
+    explicit capacity(const berth_capacity &c)
+        : transfers(c.transfers), bytes_per_s(c.bytes_per_s), low(detail::maybe(c.low)),
+          high(detail::maybe(c.high))
+    {
+    }
+};
+
+struct shared_limit {
+    std::string name, metric;
+    texts users, alternatives;
+    std::vector<capacity> capacities; /* ascending in transfers */
+
+    explicit shared_limit(const berth_shared_limit &c)
+        : name(c.name), metric(c.metric), users(detail::copy(c.users)),
+          alternatives(detail::copy(c.alternatives)),
+          capacities(detail::list<capacity>(c.capacities, c.capacity_count))
+    {
+    }
+};
+
+struct contention {
+    std::vector<concurrent_run> runs;
+    std::vector<shared_limit> shared;
+    libberth::basis basis;
+
+    explicit contention(const berth_contention &c)
+        : runs(detail::list<concurrent_run>(c.runs, c.run_count)),
+          shared(detail::list<shared_limit>(c.shared, c.shared_count)), basis(c.basis)
+    {
+    }
+};
+
 /* ---- GetNode ---- */
 
 struct place {
@@ -738,6 +856,48 @@ struct tunings {
     }
 };
 
+/* ---- PredictKernel ---- */
+
+struct kernel_request {
+    std::string place;
+    berth_test test = BERTH_TEST_UNKNOWN;
+    std::int64_t dofs = 0, reads_bytes = 0, writes_bytes = 0, flops = 0;
+};
+
+struct kernel_time {
+    double time_ns;
+    std::optional<double> low_ns, high_ns, t0_ns, b80_bytes;
+
+    explicit kernel_time(const berth_kernel_time &c)
+        : time_ns(c.time_ns), low_ns(detail::maybe(c.low_ns)), high_ns(detail::maybe(c.high_ns)),
+          t0_ns(detail::maybe(c.t0_ns)), b80_bytes(detail::maybe(c.b80_bytes))
+    {
+    }
+};
+
+struct kernel {
+    std::string place;
+    berth_test test;
+    std::int64_t bytes;
+    double wmax_bytes_per_s;
+    kernel_time queued;
+    std::optional<kernel_time> called;
+    std::optional<double> flops_per_s;
+    berth_source source;
+    std::optional<std::int64_t> measured_at_s;
+    libberth::basis basis;
+
+    explicit kernel(const berth_kernel &c)
+        : place(c.place), test(c.test), bytes(c.bytes), wmax_bytes_per_s(c.wmax_bytes_per_s),
+          queued(c.queued),
+          called(std::isnan(c.called.time_ns) ? std::nullopt
+                                              : std::optional<kernel_time>(c.called)),
+          flops_per_s(detail::maybe(c.flops_per_s)), source(c.source),
+          measured_at_s(detail::maybe(c.measured_at_s)), basis(c.basis)
+    {
+    }
+};
+
 /* ---- Claim ---- */
 
 struct claim_request {
@@ -785,6 +945,82 @@ struct claims {
     }
 };
 
+/* ---- things that end by themselves: memory, the map, copies ---- */
+
+/** Memory from berth_alloc. */
+class buffer
+{
+  public:
+    using owned = std::unique_ptr<berth_buffer, void (*)(berth_buffer *)>;
+    explicit buffer(owned buffer) : buffer_(std::move(buffer)) {}
+    void *data() const noexcept { return buffer_->data; }
+    std::size_t size() const noexcept { return static_cast<std::size_t>(buffer_->bytes); }
+    std::string how() const { return buffer_->how; }
+    libberth::allocation allocation() const { return libberth::allocation(*buffer_->allocation); }
+
+  private:
+    owned buffer_;
+};
+
+/** Look-ups without a call, by any number of threads. Places are the numbers of this map. */
+class map
+{
+  public:
+    using owned = std::unique_ptr<struct ::berth_map, void (*)(struct ::berth_map *)>;
+    explicit map(owned map) : map_(std::move(map)) {}
+    bool is_current() const noexcept { return berth_map_is_current(map_.get()) != 0; }
+    std::string snapshot() const { return berth_map_snapshot(map_.get()); }
+    std::optional<int> place(const std::string &name) const
+    {
+        return maybe_place(berth_map_place(map_.get(), name.c_str()));
+    }
+    std::optional<std::string> place_name(int place) const
+    {
+        return detail::maybe(berth_map_place_name(map_.get(), place));
+    }
+    std::optional<int> nearest_memory(int place, berth_memory_kind kind) const noexcept
+    {
+        return maybe_place(berth_map_nearest_memory(map_.get(), place, kind));
+    }
+    /** NAN where nothing is known */
+    double transfer_ns(int from, int to, std::int64_t bytes) const noexcept
+    {
+        return berth_map_transfer_ns(map_.get(), from, to, bytes);
+    }
+    berth_mechanism mechanism(int from, int to, std::int64_t bytes) const noexcept
+    {
+        return berth_map_mechanism(map_.get(), from, to, bytes);
+    }
+    berth_source source(int from, int to, std::int64_t bytes) const noexcept
+    {
+        return berth_map_source(map_.get(), from, to, bytes);
+    }
+
+  private:
+    static std::optional<int> maybe_place(int place) noexcept
+    {
+        return place < 0 ? std::nullopt : std::optional<int>(place);
+    }
+    owned map_;
+};
+
+/** Copies on the gpus of this process; see berth_copy. */
+class copier
+{
+  public:
+    using owned = std::unique_ptr<berth_copier, void (*)(berth_copier *)>;
+    explicit copier(::berth *handle, owned copier) : handle_(handle), copier_(std::move(copier)) {}
+    void copy(void *to, const void *from, std::size_t bytes, void *stream = nullptr)
+    {
+        detail::check(berth_copy(copier_.get(), to, from, bytes, stream), handle_);
+    }
+    std::string how() const { return berth_copy_how(copier_.get()); }
+
+  private:
+    ::berth *handle_;
+    owned copier_;
+};
+
 /* ---- the connection ---- */
 
 class connection
@@ -812,14 +1048,7 @@ class connection
     ::berth *handle() const noexcept { return handle_.get(); }
 
     /** Throws for a status that is an error of this connection's handle; returns others. */
-    int check(int status) const
-    {
-        if (status == BERTH_ERROR_OUT_OF_MEMORY)
-            throw std::bad_alloc();
-        if (status < 0)
-            throw error(status, handle());
-        return status;
-    }
+    int check(int status) const { return detail::check(status, handle()); }
 
     libberth::binding bind(const bind_request &from)
     {
@@ -855,20 +1084,23 @@ class connection
 
     libberth::allocation allocate(const allocate_request &from)
     {
-        const detail::allowed_view allowed(from.allowed);
-        std::vector<berth_access> accesses;
-        for (const access &one : from.accesses)
-            accesses.push_back(
-                {one.by.c_str(), one.reads_bytes, one.writes_bytes, one.random, one.cores});
-        berth_allocate_request request;
-        berth_allocate_request_init(&request);
-        request.bytes = from.bytes;
-        request.accesses = accesses.empty() ? nullptr : accesses.data();
-        request.access_count = accesses.size();
-        request.kinds = from.kinds;
-        request.allowed = allowed.get();
-        request.whole_node = from.whole_node;
-        return ask<libberth::allocation>(berth_allocate, berth_allocation_free, &request);
+        const detail::allocate_view view(from);
+        return ask<libberth::allocation>(berth_allocate, berth_allocation_free, view.get());
+    }
+    /** Gets the memory that Allocate names first; the buffer may outlive the connection. */
+    libberth::buffer alloc(const allocate_request &from)
+    {
+        const detail::allocate_view view(from);
+        return libberth::buffer(own(berth_alloc, berth_buffer_free, view.get()));
+    }
+
+    /** The answers of the current snapshot, which need no connection. */
+    libberth::map map() { return libberth::map(own(berth_map, berth_map_close)); }
+
+    /** Copies as Route advises; the connection must live longer. */
+    libberth::copier copier()
+    {
+        return libberth::copier(handle(), own(berth_copier_new, berth_copier_free));
     }
 
     libberth::routes route(const route_request &from)
@@ -920,6 +1152,26 @@ class connection
         const berth_matrix_request request = {from.metric.c_str(), of.get(), to.get(), where.get(),
                                               from.at_s.value_or(0)};
         return ask<libberth::matrix>(berth_get_matrix, berth_matrix_free, &request);
+    }
+
+    std::vector<metric> list_metrics()
+    {
+        const auto c = own(berth_list_metrics, berth_metrics_free);
+        return detail::list<libberth::metric>(c->metrics, c->metric_count);
+    }
+
+    /** metric: nullopt for all. */
+    libberth::contention contention(const std::optional<std::string> &metric = std::nullopt)
+    {
+        return ask<libberth::contention>(berth_get_contention, berth_contention_free,
+                                         detail::pointer(metric));
+    }
+
+    libberth::kernel predict_kernel(const kernel_request &from)
+    {
+        const berth_kernel_request request = {from.place.c_str(), from.test,         from.dofs,
+                                              from.reads_bytes,   from.writes_bytes, from.flops};
+        return ask<libberth::kernel>(berth_predict_kernel, berth_kernel_free, &request);
     }
 
     libberth::curves curves(const curves_request &from)

@@ -5,22 +5,25 @@ A sound reply is an answer, another one the error Protocol, and nothing ends the
 import contextlib
 import copy
 import json
+import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
 import idl  # noqa: E402
 from berthd import BIN, NODES, Daemon  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
 PROGRAM = BIN.parent / "examples/every_call"
 INTERFACES = {name: idl.Interface(text) for name, text in idl.files().items()}
-METHODS = ("Placement.Bind", "Placement.Allocate", "Placement.Route", "Placement.Claim", "Placement.Release", "Placement.ListClaims", "Placement.ListReports",
-           "Health.Check", "Fabric.GetNode", "Fabric.GetMatrix", "Fabric.GetCurves", "Fabric.History", "Fabric.GetTuning")
+LIBRARY = "".join(text for path in (HERE.parent.parent / "client/lib").glob("*.c") if "lib_ask(" in (text := path.read_text()))
+METHODS = sorted(set(re.findall(r'"io\.berth\.(\w+\.\w+)"', LIBRARY)) - {"Placement.Report"})  # whose answer is thrown away
 OTHERS = (None, True, 7, -7, 2**62, 1.5, "", "gpu0", [], [7], [[]], [{}], {}, {"a": 7}, {"a": "b"}, {"a": {}}, [None] * 2000, {str(n): n for n in range(2000)})
 GONE = object()
 # Members that the library does not give: any value will do.
@@ -222,5 +225,16 @@ def real_answers():
             assert done.stdout.splitlines() == [f"io.berth.{method} done" for method in METHODS] and not done.stderr, (node, done)
 
 
+def things_that_end_by_themselves():
+    """The map of a recorded node, and memory of this machine; each outlives its connection."""
+    if not PROGRAM.exists():
+        raise LeftOut("there is no C++ compiler")
+    for what, arguments in (("map", ("--node", NODES / "h200x4")), ("alloc", ("--no-probe",))):
+        with Daemon(*arguments) as daemon:
+            done = subprocess.run([PROGRAM, daemon.socket], input=f"{what} 2\n", capture_output=True, text=True, timeout=120, check=False,
+                                  env={**os.environ, "BERTH_SOCKET": daemon.socket})
+            assert done.stdout == f"{what} done\n" * 2 and not done.stderr, (what, done)
+
+
 if __name__ == "__main__":
-    sys.exit(run_tests([every_reply_with_one_change, replies_that_are_none, real_answers]) != 0)
+    sys.exit(run_tests([every_reply_with_one_change, replies_that_are_none, real_answers, things_that_end_by_themselves]) != 0)

@@ -7,8 +7,45 @@
  */
 #include <berth.hpp>
 
+#include <cstring>
 #include <functional>
 #include <iostream>
+
+static void expect(bool fine, const char *text)
+{
+    if (!fine)
+        throw std::logic_error(text);
+}
+
+/* The map and the memory outlive the connection. */
+static void use_map(libberth::connection &berth)
+{
+    const std::string path = std::getenv("BERTH_SOCKET");
+    const libberth::map map = libberth::connection(path).map();
+    expect(map.is_current() && map.snapshot() == berth.health().snapshot, "the present map");
+    const std::optional<int> gpu = map.place("gpu0"), node = map.place("numa0");
+    expect(gpu && node && !map.place("gpu99"), "places by name");
+    expect(map.place_name(*gpu) == "gpu0" && !map.place_name(-1), "names of places");
+    const auto near = map.nearest_memory(*gpu, BERTH_KIND_PINNED);
+    expect(near && map.place_name(*near)->compare(0, 4, "numa") == 0, "a memory near a gpu");
+    expect(map.transfer_ns(*node, *gpu, 1 << 26) > 0, "a time");
+    expect(map.mechanism(*node, *gpu, 1 << 26) == BERTH_MECHANISM_COPY_ENGINE, "a mechanism");
+    expect(map.source(*node, *gpu, 1 << 26) != BERTH_SOURCE_UNKNOWN, "a source");
+}
+
+static void use_memory(libberth::connection &berth)
+{
+    libberth::allocate_request request;
+    request.bytes = 1 << 20;
+    request.kinds = 1u << BERTH_KIND_SYSTEM;
+    const std::string best = berth.allocate(request).options.at(0).memory;
+    const std::string path = std::getenv("BERTH_SOCKET");
+    libberth::buffer first = libberth::connection(path).alloc(request);
+    const libberth::buffer buffer = std::move(first);
+    expect(buffer.size() == 1 << 20 && !buffer.how().empty(), "its size");
+    std::memset(buffer.data(), 1, buffer.size());
+    expect(buffer.allocation().options.at(0).memory == best, "the advice behind it");
+}
 
 static const std::map<std::string, std::function<void(libberth::connection &)>> calls = {
     {"io.berth.Placement.Bind",
@@ -54,6 +91,16 @@ static const std::map<std::string, std::function<void(libberth::connection &)>> 
          request.to = libberth::texts{"numa0"};
          berth.matrix(request);
      }},
+    {"io.berth.Fabric.ListMetrics", [](libberth::connection &berth) { berth.list_metrics(); }},
+    {"io.berth.Fabric.GetContention", [](libberth::connection &berth) { berth.contention(); }},
+    {"io.berth.Fabric.PredictKernel",
+     [](libberth::connection &berth) {
+         libberth::kernel_request request;
+         request.place = "gpu0";
+         request.test = BERTH_TEST_BS1;
+         request.dofs = 1 << 20;
+         berth.predict_kernel(request);
+     }},
     {"io.berth.Fabric.GetCurves",
      [](libberth::connection &berth) {
          libberth::curves_request request;
@@ -67,6 +114,8 @@ static const std::map<std::string, std::function<void(libberth::connection &)>> 
          request.from = request.to = "numa0";
          berth.history(request);
      }},
+    {"map", use_map},
+    {"alloc", use_memory},
     {"io.berth.Fabric.GetTuning", [](libberth::connection &berth) { berth.tuning(); }},
 };
 

@@ -104,7 +104,7 @@ def layout_in_fortran(folder, text, module):
         lines.append(f'print "(a, i0)", "{name} ", c_sizeof({name[6:]}_)')
         for member in members:
             its = f"{name[6:]}_%{member}"
-            lines.append(f'print "(a, i0, a, i0)", "{name} {member} ", &\n    transfer(c_loc({its}), 0_c_intptr_t) - transfer(c_loc({name[6:]}_), 0_c_intptr_t), ", ", &\n    c_sizeof({its})')
+            lines.append(f'print "(a, i0, a, i0)", "{name} {member} ", &\n    transfer(c_loc({its}), 0_c_intptr_t) - &\n    transfer(c_loc({name[6:]}_), 0_c_intptr_t), ", ", &\n    c_sizeof({its})')
     (folder / "berth.f90").write_text(module)
     (folder / "layout.f90").write_text("program layout\nuse berth\nimplicit none\n" + "\n".join(declared + lines) + "\nend program\n")
     run("gfortran", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-c-binding-type", f"-J{folder}", "-c", "-o", folder / "berth.o", folder / "berth.f90")

@@ -508,6 +508,60 @@ static void curves_and_history(void **state)
     close_pair(&pair);
 }
 
+static void metrics_and_contention(void **state)
+{
+    (void)state;
+    struct matrix_item pair = open_pair();
+    struct berth_metrics *metrics;
+    say(&pair,
+        "{\"metrics\":[{\"name\":\"m\",\"unit\":\"ns\",\"better\":\"lower\",\"axes\":[\"by\"],"
+        "\"defaults\":{\"by\":\"kernel\"},\"about\":\"a\",\"cells\":4,\"measured\":3}],"
+        "\"basis\":{\"snapshot\":\"s\",\"claims\":\"\",\"origin\":\"live\"}}");
+    assert_int_equal(berth_list_metrics(pair.berth, &metrics), BERTH_DONE);
+    expect_parameters(&pair, "io.berth.Fabric.ListMetrics", "{}");
+    const struct berth_metric *metric = metrics->metrics;
+    assert_int_equal(metric->better, BERTH_BETTER_LOWER);
+    assert_string_equal(metric->name, "m");
+    assert_string_equal(metric->unit, "ns");
+    assert_string_equal(metric->about, "a");
+    assert_string_equal(metric->axes.item[0], "by");
+    assert_string_equal(metric->defaults.item[0].value, "kernel");
+    assert_true(metric->cells == 4 && metric->measured == 3);
+    berth_metrics_free(metrics);
+
+    struct berth_contention *contention;
+    say(&pair, "{\"runs\":[{\"metric\":\"m\",\"flows\":[{\"from\":\"gpu0\",\"to\":\"numa0\","
+               "\"axes\":{\"by\":"
+               "\"kernel\"},\"bytes_per_s\":5,\"low\":4,\"high\":6,\"predicted_bytes_per_s\":7}],"
+               "\"source\":\"published\",\"measured_at_s\":8,\"reproduced\":false},"
+               "{\"metric\":\"m\",\"flows\":[],\"source\":\"measured\"}],"
+               "\"shared\":[{\"name\":\"gpu0:port\",\"metric\":\"m\",\"users\":[\"gpu0>numa0\"],"
+               "\"capacities\":[{\"transfers\":2,\"bytes_per_s\":9,\"low\":null,\"high\":10}],"
+               "\"alternatives\":[\"numa0:memory\"]}],"
+               "\"basis\":{\"snapshot\":\"s\",\"claims\":\"\",\"origin\":\"live\"}}");
+    assert_int_equal(berth_get_contention(pair.berth, "m", &contention), BERTH_DONE);
+    expect_parameters(&pair, "io.berth.Fabric.GetContention", "{\"metric\":\"m\"}");
+    const struct berth_concurrent_run *run = contention->runs;
+    const struct berth_concurrent_transfer *flow = run->flows;
+    assert_true(contention->run_count == 2 && run->flow_count == 1);
+    assert_true(flow->bytes_per_s == 5 && flow->low == 4 && flow->high == 6 &&
+                flow->predicted_bytes_per_s == 7);
+    assert_string_equal(flow->from, "gpu0");
+    assert_string_equal(flow->to, "numa0");
+    assert_string_equal(flow->axes.item[0].value, "kernel");
+    assert_int_equal(run->source, BERTH_SOURCE_PUBLISHED);
+    assert_true(run->measured_at_s == 8 && run->reproduced == 0 && run[1].reproduced == -1);
+    const struct berth_shared_limit *limit = contention->shared;
+    assert_string_equal(limit->name, "gpu0:port");
+    assert_string_equal(limit->users.item[0], "gpu0>numa0");
+    assert_string_equal(limit->alternatives.item[0], "numa0:memory");
+    assert_true(limit->capacity_count == 1 && limit->capacities[0].transfers == 2 &&
+                limit->capacities[0].bytes_per_s == 9 && isnan(limit->capacities[0].low) &&
+                limit->capacities[0].high == 10);
+    berth_contention_free(contention);
+    close_pair(&pair);
+}
+
 #define TUNED(value)                                                                               \
     "{\"value\":" #value ",\"why_not\":null,\"by\":\"kernel\",\"from\":\"gpu0\",\"to\":\"gpu1\","  \
     "\"bytes_per_s\":9,\"low\":8,\"high\":10,\"next_bytes_per_s\":7,\"measured_at_s\":6}"
@@ -785,6 +839,7 @@ int main(void)
         cmocka_unit_test(an_index_of_a_route_is_of_an_option),
         cmocka_unit_test(node),
         cmocka_unit_test(curves_and_history),
+        cmocka_unit_test(metrics_and_contention),
         cmocka_unit_test(tuning),
         cmocka_unit_test(kernel),
         cmocka_unit_test(claims),
