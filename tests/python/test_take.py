@@ -25,7 +25,7 @@ WITH_GPUS = """set -e; new=$(mktemp -d); mount -t tmpfs none $new; mkdir $new/dr
 mount --bind /dev/shm $new/shm
 for f in null urandom; do : >$new/$f; mount --bind /dev/$f $new/$f; done
 for f in $1; do : >$new/$f; done
-mount --move $new /dev; rmdir $new; shift; exec "$@" """
+mount -n --move $new /dev; rmdir $new; shift; exec "$@" """
 
 
 def amd(*numbers):
