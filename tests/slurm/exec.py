@@ -18,6 +18,7 @@ from varlink import call  # noqa: E402
 
 APP = BIN.parent / "slurm" / "app"
 PREFERRED = 1
+PYTHON = shutil.which("/usr/bin/python3") or sys.executable  # every user may run Debian's
 VISIBLE = "ROCR_VISIBLE_DEVICES"
 FREE = "--cpu-bind=none", "--gpu-bind=none"
 USERS = (), ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")  # root, and one to whom slurmstepd does not show its environment
@@ -35,7 +36,7 @@ class Bed:
 
     def __enter__(self):
         os.chmod(self.folder.name, 0o755)
-        self.app, self.berth = (pathlib.Path(shutil.copy(program, self.folder.name)) for program in (APP, BIN / "berth"))  # where every user may run them
+        self.app, self.berth, self.torchrun = (pathlib.Path(shutil.copy(program, self.folder.name)) for program in (APP, BIN / "berth", HERE.parent / "standin/torchrun.py"))  # where every user may run them
         self.daemon = Daemon("--node", self.folder.name).__enter__()
         os.chmod(self.daemon.directory, 0o755)
         self.cluster = Cluster(self.daemon.socket, BIN, hooks={"Prolog": "prolog", "Epilog": "epilog"}, settings=self.settings).__enter__()
@@ -156,6 +157,23 @@ def ranks_of_mpich_have_their_berths():
         assert done.returncode == 0 and sorted(done.stdout.splitlines()) == expected and done.stderr == "", (done, expected)
 
 
+def workers_of_torchrun_share_the_gpus_of_its_step():
+    """Slurm starts one torchrun on the node, whose variables its workers have as well."""
+    for_each_user(torchrun)
+
+
+def torchrun(bed):
+    plan = bed.plan(2, 2)
+    own = [task["environment"][VISIBLE] for task in plan]
+    bed.wait_unclaimed()
+    done = bed.cluster.run(*bed.user, "srun", "--chdir=/", "-Q", "-n1", "-c2", "--gpus=2", *FREE, PYTHON, bed.torchrun, "--nproc_per_node", "2", "--no_python",
+                           *bed.command("--gpus", "0-1"), "--", bed.app)
+    found = sorted((json.loads(line[5:]) for line in done.stdout.splitlines()), key=lambda worker: worker["cpus"])
+    assert done.returncode == 0 and done.stderr == "", done
+    assert [worker["cpus"] for worker in found] == [[0], [1]] == sorted([int(task["cpus"])] for task in plan), (found, plan)
+    assert [worker[VISIBLE] for worker in found] == [",".join(own)] * 2, (found, own)
+
+
 if __name__ == "__main__":
     enter_private_machine()
     sys.exit(run_tests([
@@ -163,4 +181,5 @@ if __name__ == "__main__":
         what_slurm_has_bound_stays_and_is_told,
         no_gpu_of_the_job_is_hidden,
         ranks_of_mpich_have_their_berths,
+        workers_of_torchrun_share_the_gpus_of_its_step,
     ]) > 0)
