@@ -179,6 +179,33 @@ static void no_damage_ends_the_program(void **state)
         }
 }
 
+/* As many words as chance has it, of any value. */
+static void no_random_damage_does(void **state)
+{
+    (void)state;
+    uint64_t random = 1;
+    size_t opened_count = 0;
+    for (int i = 0; i < 3000; i++) {
+        struct block block = good();
+        for (size_t words = 1 + (size_t)i % 4; words > 0; words--) {
+            random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+            size_t at = (random >> 20) % (sizeof block / 8) * 8;
+            uint64_t value = (random >> 60) < 8 ? random >> 40 : (random >> 33) % 5 - 1;
+            memcpy((char *)&block + at, &value, (random >> 18) % 2 ? 8 : 2);
+        }
+        struct berth_map *map = opened(&block);
+        opened_count += map != NULL;
+        for (int from = -1; map != NULL && from < 4; from++)
+            for (int to = -1; to < 4; to++) {
+                berth_map_transfer_ns(map, from, to, (int64_t)random);
+                berth_map_mechanism(map, from, to, INT64_C(1) << (i % 63));
+                berth_map_nearest_memory(map, from, (enum berth_memory_kind)to);
+            }
+        berth_map_close(map);
+    }
+    assert_true(opened_count > 100 && opened_count < 2900);
+}
+
 /* The files of a reply: "m" the map, "p" its page, and wrong ones. */
 static int file_of(char which, const struct block *block)
 {
@@ -374,6 +401,7 @@ int main(void)
         cmocka_unit_test(look_ups_give_what_the_file_has),
         cmocka_unit_test(wrong_numbers_are_refused),
         cmocka_unit_test(no_damage_ends_the_program),
+        cmocka_unit_test(no_random_damage_does),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(files_belong_to_their_reply),
         cmocka_unit_test(the_page_tells_of_a_newer_snapshot_and_of_the_end),
