@@ -312,13 +312,13 @@ def a_pair_that_got_slower_is_alone_slower():
             best = node.bind(2, **pairs)
             assert set(chosen(best)) != {0, 1} and best["proven_optimal"] and abs(time_of(best) / sound - 1) < 0.02, (slower, chosen(best), best["predicted"], sound)
             assert best["predicted"]["high_ns"] < 1.1 * sound, (slower, best["predicted"])
-            assert not any("own value" in warning for warning in texts(best, "warnings")), texts(best, "warnings")  # nothing of the answer rests on the pair
+            assert not any("contradict each other" in warning for warning in texts(best, "warnings")), texts(best, "warnings")  # nothing of the answer rests on the pair
             for other, times in (("1", slower), ("2", 1)):
                 one = node.bind(2, gpus=[0, int(other)], flows=[{"from": 0, "to": 1, "bytes": 256 * MB}], mechanism="copy_engine")
                 route = node.ask("Route", {"from": "gpu0", "to": f"gpu{other}", "bytes": 256 * MB})[1]
                 way = direct(route)
                 for answer in (one, route):
-                    said = [warning for warning in texts(answer, "warnings") if "own value" in warning]
+                    said = [warning for warning in texts(answer, "warnings") if "contradict each other" in warning]
                     assert len(said) == (other == "1") and all("gpu0>gpu1" in warning and "`berth probe`" in warning for warning in said), texts(answer, "warnings")
                 assert abs(time_of(one) / (times * alone[other]) - 1) < 0.03, (slower, other, time_of(one), alone[other])
                 assert abs(time_of(one) / way["predicted"]["time_ns"] - 1) < 0.02, (slower, other, time_of(one), way)

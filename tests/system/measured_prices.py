@@ -50,10 +50,10 @@ def sets_that_contradict_a_newer_value_are_told_of():
     with a_gpu_measured_again(3) as daemon:
         for user, kinds, told in (("gpu0", ["pinned"], True), ("gpu0", ["device"], False), ("gpu1", ["pinned"], False), ("numa0", ["pinned"], False)):
             warnings = texts(ask(daemon, user, kinds=kinds), "warnings")
-            said = [warning for warning in warnings if "own value" in warning]
+            said = [warning for warning in warnings if "contradict each other" in warning]
             assert len(said) == told and all("gpu0" in warning and "`berth probe`" in warning for warning in said), (user, kinds, warnings)
     with Daemon("--node", NODES / "h200x4") as daemon:
-        assert not any("own value" in warning for warning in texts(ask(daemon, "gpu0"), "warnings"))
+        assert not any("contradict each other" in warning for warning in texts(ask(daemon, "gpu0"), "warnings"))
 
 
 def command(folder, *words):
