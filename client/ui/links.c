@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define GPUS_MOST    32 /* gpus in the table */
-#define PAIRS_SHOWN  6  /* pairs of one kind by name in a group's line */
+#define PAIRS_SHOWN  3  /* pairs of one kind by name in a group's line, of links that are up */
+#define BROKEN_SHOWN 6  /* and of others */
 #define ENDS_SHOWN   2  /* others by name */
 #define GROUPS_MOST  40 /* most lines */
 #define COLUMNS_MOST 20 /* columns of gpus and nics together */
@@ -362,7 +363,8 @@ static void put_pairs(struct ui *ui, const struct ui_node *node, const struct gr
 {
     const char *dash = ui->utf8 ? "\u2013" : "-";
     bool one_kind = node->place[group->first->from].kind == node->place[group->first->to].kind;
-    if (group->count > (one_kind ? PAIRS_SHOWN : ENDS_SHOWN)) {
+    size_t most = is_up(group->first) ? PAIRS_SHOWN : BROKEN_SHOWN;
+    if (group->count > (one_kind ? most : ENDS_SHOWN)) {
         char from[128], to[128];
         name_ends(node, group, one_kind ? FROM | TO : FROM, from, sizeof from);
         name_ends(node, group, TO, to, sizeof to);

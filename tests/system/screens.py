@@ -53,6 +53,13 @@ def of_recorded_nodes():
             assert re.match(first, lines[0]), (name, words, lines[0])
 
 
+def of_four_packages():
+    """Links between all of them are one line."""
+    for name in ("gh200-quad", "mi300a"):
+        lines = fits("--node", NODES / name, "topo")
+        assert lines[0].startswith("4 gpus, each at its own NUMA node; slowest pair ") and lines[-1].endswith("rate unknown  6 links among package0-3"), lines
+
+
 def of_why():
     """What an answer rests on fits beside it, too; a pipe gets all of it."""
     for name, gpus in (("mi250x", 8), ("gh200-quad", 4), ("h200x4", 4)):
@@ -117,4 +124,4 @@ def helps():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([helps, plain_terminals, cases_without_an_answer, of_recorded_nodes, of_why, of_this_machine]) > 0)
+    sys.exit(run_tests([helps, plain_terminals, cases_without_an_answer, of_recorded_nodes, of_four_packages, of_why, of_this_machine]) > 0)
