@@ -11,8 +11,7 @@ from tap import run_tests  # noqa: E402
 
 ROWS = 40
 RATE = r"[0-9.]+ [KMGT]?B/s"
-# Words of a command, and how its first line begins. A command that none of these is of prints for
-# a program (exec, export, slurm), writes a file, or fills the terminal (top, watch): others test it.
+# Words of a command, and how its first line begins.
 SCREENS = [
     (["topo"], rf"([0-9]+ gpus( in 4 modules)?, (each at its own (L3|NUMA node)|all at numa0); slowest pair {RATE}|no gpu; [0-9]+ cores? and [0-9.]+ .iB in )"),
     (["matrix"], r"[0-9]+ of [0-9]+ metrics have values; "),
@@ -38,10 +37,28 @@ GPU_SCREENS = [
 ]
 
 
-def fits(*words, environment=None):
+# What a recorded node has no answer to, and commands that lack a word: the exit status, and the error.
+REFUSED = [
+    (["claim", "gpu0", "--ttl", "60"], 64, "berth: claim: a claim would end with this command: "),
+    (["release", "1"], 65, "berth: there is no claim 1: "),
+    (["accept"], 65, "berth: mi250x is not this machine: a recorded node has no baseline to accept"),
+    (["probe"], 65, "berth: mi250x is not this machine: a recorded node cannot be measured"),
+    (["cancel"], 65, "berth: no probe is running"),
+    (["export"], 64, "berth: export: which format? one of hwloc, "),
+    (["record"], 64, "berth: record: where to? berth record FOLDER"),
+    (["report"], 64, "berth: report: where to? -o FILE"),
+    (["top"], 64, "berth: top: a recorded node does not change: "),
+    (["exec", "true"], 64, "berth: exec: the berth is taken on this machine, "),
+    (["slurm"], 0, "berth: slurm: the hook has done nothing: "),
+    (["fleet"], 64, "berth: fleet: which nodes? "),
+    (["kernel"], 64, "berth: kernel: of which gpu? "),
+]
+
+
+def fits(*words, environment=None, statuses=(0, 1, 3)):
     ended, lines = shown(*words, environment=environment)
     text = "\n".join(lines)
-    assert ended in (0, 1, 3) and 0 < len(lines) <= ROWS, (words, ended, len(lines), text)
+    assert ended in statuses and 0 < len(lines) <= ROWS, (words, ended, len(lines), text)
     assert not [line for line in lines if len(line) > WIDTH], (words, text)
     return lines
 
@@ -51,6 +68,12 @@ def of_recorded_nodes():
         for words, first in SCREENS + GPU_SCREENS:
             lines = fits("--node", NODES / name, *words)
             assert re.match(first, lines[0]), (name, words, lines[0])
+
+
+def refusals():
+    for words, status, first in REFUSED:
+        lines = fits("--node", NODES / "mi250x", *words, statuses=(status,))
+        assert lines[0].startswith(first) and len(lines) <= 3, lines
 
 
 def of_four_packages():
@@ -115,6 +138,8 @@ def cases_without_an_answer():
 def helps():
     names = re.findall(r"^  ([a-z-]+)  +[a-z]", "\n".join(fits("--help")), re.MULTILINE)
     assert len(names) > 20 and {"bind", "exec", "report-time"} <= set(names), names
+    # watch prints until it is interrupted (tests/system/watch.py)
+    assert set(names) == {words[0] for words, *_ in SCREENS + GPU_SCREENS + REFUSED} | {"watch", "help"}, names
     for name in names:
         lines = fits(name, "--help")
         assert lines == shown("help", name)[1] and f"usage: berth {name}" in "\n".join(lines[:4]), lines
@@ -124,4 +149,4 @@ def helps():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([helps, plain_terminals, cases_without_an_answer, of_recorded_nodes, of_four_packages, of_why, of_this_machine]) > 0)
+    sys.exit(run_tests([helps, plain_terminals, cases_without_an_answer, of_recorded_nodes, refusals, of_four_packages, of_why, of_this_machine]) > 0)
