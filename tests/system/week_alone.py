@@ -84,9 +84,7 @@ echo '{{"record":"end","status":"complete","elapsed_ns":5}}'
 def node(freshness_s=FRESHNESS, **files):
     """The daemon and the folder of its probe, with these files from the first measurement on."""
     with fake_gpu_probe(SCRIPT) as (folder, probes):
-        # A client's milliseconds are minutes of that clock.
-        config = (f"probe_dir = {probes}\nduty_percent = 0.1\nfreshness_s = {freshness_s}\n"
-                  "idle_timeout_s = 0\nunread_timeout_s = 86400\nhalf_message_timeout_s = 3600\n")
+        config = f"probe_dir = {probes}\nduty_percent = 0.1\nfreshness_s = {freshness_s}\n"
         for name, text in files.items():
             (probes / name).write_text(text)
         with Daemon("--node", folder, config=config, environment=fast_clock(TIMES)) as daemon:
