@@ -327,7 +327,7 @@ static void other_files_are_refused(void **state)
 static void files_belong_to_their_reply(void **state)
 {
     (void)state;
-    static const char other[] = "{\"parameters\":{\"text\":\"x\"}}";
+    static const char reply[] = MAP_REPLY, other[] = "{\"parameters\":{\"text\":\"x\"}}";
     struct block block = good(), late = good();
     strcpy(late.header.snapshot, "late");
     size_t before = open_files();
@@ -355,8 +355,8 @@ static void files_belong_to_their_reply(void **state)
     assert_int_equal(berth_map(berth, &map), BERTH_ERROR_PROTOCOL);
 
     /* the first part of the reply has the files, the rest comes later */
-    map_files_say(peer, MAP_REPLY, 10, fd, 2);
-    map_files_say(peer, MAP_REPLY + 10, sizeof MAP_REPLY - 10, NULL, 0);
+    map_files_say(peer, reply, 10, fd, 2);
+    map_files_say(peer, reply + 10, sizeof reply - 10, NULL, 0);
     assert_int_equal(berth_map(berth, &map), BERTH_DONE);
     berth_map_close(map);
     for (int i = 0; i < 2; i++) {
