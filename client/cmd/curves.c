@@ -54,12 +54,14 @@ static json_t *find_curves(struct cmd *cmd, const json_t *metric)
 
 static int run_list(struct cmd *cmd)
 {
-    json_t *reply, *list = json_array();
+    json_t *reply, *list;
     const json_t *metric;
     size_t i;
     if (cmd_wants_json(cmd))
         return cmd_usage(cmd, "a list is of many replies and has no --json; of which metric?");
-    int status = cmd_ask_filled(cmd, "io.berth.Fabric.ListMetrics", NULL, &reply);
+    list = json_array();
+    int status = list == NULL ? cmd_fail_memory()
+                              : cmd_ask_filled(cmd, "io.berth.Fabric.ListMetrics", NULL, &reply);
     if (status == CMD_DONE) {
         json_array_foreach(json_object_get(reply, "metrics"), i, metric)
         {

@@ -105,8 +105,7 @@ void ui_evidence_heading(const json_t *evidence, char *text, size_t size)
         first = at < first ? at : first;
         last = at > last ? at : last;
     }
-    ui_when(one, first);
-    ui_when(other, last);
-    snprintf(text, size, "Evidence%s%s%s%s", last > 0 ? ", measured " : "", last > 0 ? one : "",
-             last > first ? " to " : "", last > first ? other : "");
+    snprintf(text, size, "Evidence%s%s%s%s", last > 0 ? ", measured " : "",
+             last > 0 ? ui_when(one, first) : "", last > first ? " to " : "",
+             last > first ? ui_when(other, last) : "");
 }
