@@ -54,7 +54,7 @@ static json_t *find_curves(struct cmd *cmd, const json_t *metric)
 
 static int run_list(struct cmd *cmd)
 {
-    json_t *reply, *list;
+    json_t *reply = NULL, *list;
     const json_t *metric;
     size_t i;
     if (cmd_wants_json(cmd))
