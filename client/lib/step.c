@@ -137,6 +137,30 @@ static void read_gpus(struct lib_read *read, const json_t *node, const struct be
     step->allowed.gpus = lib_allowed_names(read, shared, count);
 }
 
+static bool is_number(const struct lib_variables *variables, const char *name, int number)
+{
+    char text[16];
+    const char *its = lib_variable(variables, name);
+    snprintf(text, sizeof text, "%d", number);
+    return its != NULL && strcmp(its, text) == 0;
+}
+
+/* True when Slurm itself has started this task, although another launcher's variables are set: as
+ * ParaStation does, from a process for each task. Slurm then counts this task alike, and the
+ * process that started it is in no step. */
+static bool is_slurms_too(const struct lib_variables *variables,
+                          const struct berth_launcher *launcher,
+                          const struct lib_ancestor *ancestor)
+{
+    return launcher->task >= 0 && is_number(variables, "SLURM_LOCALID", launcher->task) &&
+           is_number(variables, "SLURM_PROCID", launcher->rank) &&
+           (is_number(variables, "SLURM_STEP_NUM_TASKS", launcher->world) ||
+            is_number(variables, "SLURM_NTASKS", launcher->world)) &&
+           lib_key_is_job(lib_variable(variables, "SLURM_JOB_ID")) &&
+           lib_key_is_job(lib_variable(variables, "SLURM_STEP_ID")) &&
+           lib_ancestor_variable(ancestor, "SLURM_STEP_ID") == NULL;
+}
+
 /* Makes the key. For another launcher inside a Slurm job the key is part of the job's key: the
  * prolog's claim for the job then includes this step. Two torchruns here may have one run id, and
  * two jobs of jsrun one namespace: their key names the process, too. */
@@ -150,7 +174,11 @@ static void make_key(struct lib_read *read, const struct lib_variables *variable
                *job = lib_variable(variables, "SLURM_JOB_ID");
     bool is_slurms = strncmp(its, "slurm/", 6) == 0,
          is_whole = strncmp(its, "torchrun/", 9) != 0 && strncmp(its, "jsrun/", 6) != 0;
-    if (*its != '\0' && is_whole)
+    if (!is_slurms && is_slurms_too(variables, launcher, ancestor)) {
+        snprintf(own, sizeof own, "slurm/%.60s.%.60s", job,
+                 lib_variable(variables, "SLURM_STEP_ID"));
+        is_slurms = true;
+    } else if (*its != '\0' && is_whole)
         snprintf(own, sizeof own, "%.150s", its);
     else
         snprintf(own, sizeof own, "%.100s%sprocess/%d.%" PRIu64, its, *its != '\0' ? "." : "",

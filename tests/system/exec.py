@@ -202,6 +202,26 @@ def another_launcher_in_a_job_of_slurms_plans_within_the_job():
                 daemon.call("io.berth.Placement.Release", {"key": key})
 
 
+def tasks_of_several_processes_are_of_one_step():
+    """ParaStation's Slurm starts each task from a process of its own, with the variables of Slurm, Hydra and Open MPI."""
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
+        for task in range(2):
+            step = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "3", "SLURM_LOCALID": str(task), "SLURM_PROCID": str(task), "SLURM_NTASKS": "2", **hydra(task, 2)}
+            script = " ".join(f"{name}={value}" for name, value in step.items()) + f" {BIN}/berth --socket {proxy.path} exec --strict true; :"
+            subprocess.run(["sh", "-c", script], env=clean_environment(), check=True, timeout=60)
+        asked = [question["parameters"] for question in proxy.asked if question["method"] == BIND]
+        assert len(asked) == 2 and asked[0] == asked[1] and asked[0]["key"] == "slurm/7.3", asked
+        # What a step's task starts with mpiexec is another step, also where it counts the same.
+        keys = set()
+        for task in range(2):
+            script = f"MPI_LOCALRANKID={task} PMI_RANK={task} MPI_LOCALNRANKS=2 PMI_SIZE=2 {BIN}/berth --socket {proxy.path} exec --strict true; :"
+            step = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "3", "SLURM_LOCALID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "2"}
+            subprocess.run(["sh", "-c", script], env=clean_environment(**step), check=True, timeout=60)
+            keys.add(proxy.bind()["key"].split("process/")[0])
+        assert keys == {"slurm/7."}, keys
+
+
 def no_value_of_a_variable_stops_it():
     """A key is made of whatever the launcher's variables hold."""
     needs_two_cpus()
@@ -520,7 +540,7 @@ def open_mpi_starts_tasks():
 
 TESTS = [
     each_task_has_its_berth_of_one_plan, memory_policies_are_taken, one_plan_stands_for_all_tasks_of_a_step, tasks_that_ask_at_once_have_one_plan,
-    every_launcher_says_who_this_is, no_value_of_a_variable_stops_it, ranks_are_those_of_the_step, another_launcher_in_a_job_of_slurms_plans_within_the_job, options_win, what_is_asked_wrongly_is_refused,
+    every_launcher_says_who_this_is, tasks_of_several_processes_are_of_one_step, no_value_of_a_variable_stops_it, ranks_are_those_of_the_step, another_launcher_in_a_job_of_slurms_plans_within_the_job, options_win, what_is_asked_wrongly_is_refused,
     who_is_started_by_hand_is_alone, gpus_of_a_job_of_slurms_are_shared_out, a_launcher_that_does_not_say_enough_starts_the_command_unbound, numbers_of_gpus_count_among_those_that_the_job_may_open,
     bound_cpus_stay, what_all_tasks_share_is_not_bound, bound_gpus_stay,
     without_a_daemon, tasks_with_the_same_warning_say_it_once, a_hung_daemon_is_not_waited_for, a_daemon_that_dies_in_the_middle, a_berth_that_cannot_be_taken_is_not_taken_in_part, too_little_for_all,

@@ -159,9 +159,25 @@ def _share_gpus(node: GetNodeReply, position: Position,
     return _names(own), _names(shared), bound is not False and 0 < len(own) < len(shared)
 
 
+def _is_slurms_too(position: Position, ancestor: _Ancestor) -> bool:
+    """Whether Slurm itself has started this task, although another launcher's variables are set: as
+    ParaStation does, from a process for each task. Slurm then counts this task alike, and the
+    process that started it is in no step.
+    """
+    here = os.environ.get
+    return position.task is not None and \
+        here("SLURM_LOCALID") == str(position.task) and \
+        here("SLURM_PROCID") == str(position.rank) and \
+        str(position.world) in (here("SLURM_STEP_NUM_TASKS"), here("SLURM_NTASKS")) and \
+        is_job(here("SLURM_JOB_ID")) and is_job(here("SLURM_STEP_ID")) and \
+        "SLURM_STEP_ID" not in (ancestor.variables or {})
+
+
 def _step_key(position: Position, ancestor: _Ancestor) -> str:
     claimed, job = os.environ.get("BERTH_KEY"), os.environ.get("SLURM_JOB_ID")
     own = position.key[:150] if position.key else ""
+    if not own.startswith("slurm/") and _is_slurms_too(position, ancestor):
+        own = f"slurm/{job}.{os.environ['SLURM_STEP_ID']}"
     if not own or own.startswith(("torchrun/", "jsrun/")):  # two here may have one name
         own = f"{own[:100]}{'.' if own else ''}process/{ancestor.pid}.{ancestor.start_ticks}"
     if own.startswith("slurm/") or claimed == "" or \
