@@ -171,3 +171,13 @@ def test_torchrun_starts_its_workers_again(library):
             for more in ({}, {"TORCHELASTIC_RESTART_COUNT": "1"}, {"GROUP_RANK": "1"}, {"WORLD_SIZE": "6"})}
     assert keys == {"torchrun/job.0.4.0", "torchrun/job.0.4.1", "torchrun/job.1.4.0", "torchrun/job.0.6.0"}
     assert len({read(library, complete(row, task, 2, 2 + task)).key for task in (0, 1)}) == 1
+
+
+def test_documented():
+    """The table of docs/JOBS.md names them in the order in which they are looked for."""
+    page = pathlib.Path(__file__).resolve().parent.parent.parent / "docs/JOBS.md"
+    told = [line for line in page.read_text().splitlines() if line.startswith("|")]
+    lines = [next((number for number, line in enumerate(told) if f"`{row.task}`" in line and
+                   f"`{row.rank}`" in line and f"`{row.needed or row.task}`" in line), None)
+             for row in LAUNCHERS if row.task is not None]
+    assert None not in lines and lines == sorted(set(lines)), lines
