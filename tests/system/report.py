@@ -166,7 +166,8 @@ echo '{{"record":"end","status":"complete","elapsed_ns":1}}'
             finding = next(f for f in daemon.call("io.berth.Health.Check")["findings"] if f["code"] == "slower-than-baseline")
     assert status == 0, said
     check_alone(Page(text))
-    action = "berth history memory_bandwidth numa0 numa0 shows since when, and which condition changed. If it is intended, berth accept numa0"
+    action = ("berth history memory_bandwidth numa0 numa0 shows since when, berth health --why which condition changed."
+              " If none did, look at clocks, heat and seating. If it is intended, berth accept numa0")
     row = re.search(rf"<tr>(?:(?!</tr>).)*{re.escape(html.escape(finding['text'], quote=False))}.*?</tr>", text, re.S)
     assert row and "warning" in row[0] and html.escape(action, quote=False) in row[0].replace("&quot;", '"'), (finding, action)
     assert text.index('class="verdict') < text.index(row[0]) < text.index('<svg class="node"'), "actions come before the picture"
