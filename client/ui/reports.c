@@ -32,7 +32,7 @@ void ui_reports(struct ui *ui, const json_t *reply)
     struct ui_table table;
     size_t i;
     if (json_array_size(kinds) == 0) {
-        ui_put(ui, "no reports\n");
+        ui_put(ui, "no reports; bind, alloc and route with --why say how to report a time\n");
         return;
     }
     ui_table_begin(&table, ui, "llrrllrrrr");

@@ -24,7 +24,7 @@ SCREENS = [
     (["bind", "-n", "2"], r"placed by locality: without traffic of these ranks no time is predicted$"),
     (["bind", "-n", "2", "--pattern", "ring", "--bytes", "64M"], r"An iteration takes |placed by locality: the time between cores was not measured \(berth probe$"),
     (["history"], r"a node folder has no history: |no finding has appeared or cleared"),
-    (["report-time"], r"no reports$"),
+    (["report-time"], r"no reports; bind, alloc and route with --why say how to report a time$"),
     (["curves"], r"7 metrics have curves; of one: berth curves cpu_copy core0$|no curves: no transfer was measured at two sizes$"),
 ]
 
