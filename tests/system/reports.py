@@ -211,7 +211,7 @@ def the_command_reports_and_lists():
 
         def run(*words, **more):
             return subprocess.run([*berth, *words], capture_output=True, text=True, **more)
-        assert run("report-time").stdout .startswith("no reports; ")
+        assert run("report-time").stdout.startswith("no reports; ")
         answer = run("--json", *ASK).stdout
         ns = round(json.loads(answer)["predicted"]["time_ns"])
         told = run("report-time", "-", f"{ns * 1.3 / 1e6}ms", input=answer)
