@@ -70,6 +70,7 @@ class Bed:
     def __enter__(self):
         if CPUS[:2] != [0, 1]:
             raise LeftOut("it takes cpus 0 and 1, and this may run on " + ",".join(map(str, CPUS)))
+        os.sched_setaffinity(0, [0, 1])
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-torch-"))
         self.script = self.folder / "train.py"
         self.script.write_text(TRAIN)
