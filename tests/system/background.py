@@ -87,7 +87,8 @@ def an_hour_costs_no_more_than_the_duty():
         # Three hours: the budget has been used up to its edge for long.
         assert until(lambda: measuring(daemon)["last_at_s"] > first + 3 * 3600, 120), daemon.said()
         status = measuring(daemon)
-        assert 0.0002 < status["last_hour"] <= 0.001, status
+        # On a busy machine the last unit may take longer than those before it.
+        assert 0.0002 < status["last_hour"] <= 0.001 + status["last_cost_ns"] / 3.6e12, status
         assert status["budget"] == 0.001 and status["last_day"] < status["last_hour"], status
         # The probes' own times, which the daemon does not tell. One may not have ended yet.
         begun, ended = times_of(probes, "begun"), times_of(probes, "ended")
