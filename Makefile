@@ -591,7 +591,8 @@ INSTALLED = $(foreach p,berth $(if $(TOP),berth-top) berthd,755:$(BUILD)/bin/$(p
             $(foreach h,$(wildcard etc/slurm/*),755:$(h):$(LIBEXECDIR)/slurm) \
             644:$(BUILD)/lib/libberth.so.$(SOMAJOR):$(LIBDIR) \
             644:$(BUILD)/lib/libberth.a:$(LIBDIR) \
-            644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig $(foreach h,h hpp,644:client/lib/berth.$(h):$(INCLUDEDIR)) \
+            644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig \
+            $(foreach h,h hpp,644:client/lib/berth.$(h):$(INCLUDEDIR)) \
             644:$(BUILD)/berth.f90:$(INCLUDEDIR) \
             $(foreach f,$(wildcard schema/*.varlink) schema/map_layout.h,644:$(f):$(DATADIR)) \
             644:$(BUILD)/systemd/berthd.service:$(UNITDIR) 644:systemd/berthd.socket:$(UNITDIR) \

@@ -46,7 +46,7 @@ enum berth_status {
     BERTH_ERROR_NO_DAEMON = -1, /* nobody listens at the path, or berth_connect was not called */
     BERTH_ERROR_TIMED_OUT = -2, /* no answer within the timeout of berth_set_timeout */
     BERTH_ERROR_CLOSED = -3,    /* the daemon closed the connection before it answered */
-    /* the bytes are not Varlink, not the promised reply, or over 64 MiB */
+    /* the bytes are not Varlink, not the promised reply, over 64 MiB, or over 4 million values */
     BERTH_ERROR_PROTOCOL = -4,
     BERTH_ERROR_OUT_OF_MEMORY = -5,
     BERTH_ERROR_BAD_ARGUMENT = -6, /* a request that cannot be sent */

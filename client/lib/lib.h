@@ -21,6 +21,7 @@
 
 #define LIB_MESSAGE_MAX    ((size_t)64 << 20) /* bytes of one message, NUL included */
 #define LIB_PASSED         2                  /* files that come with a reply */
+#define LIB_VALUES_MAX     ((size_t)4 << 20)  /* values of one message, of up to 200 bytes each */
 #define LIB_DEFAULT_SOCKET "/run/berth/berth.sock"
 
 /* A reply inside the library. parameters: borrowed object, NULL for an error found by the library.

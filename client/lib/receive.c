@@ -79,6 +79,24 @@ static void unlink_first(struct berth *berth)
         berth->last = &berth->first;
 }
 
+/* A value in 2 bytes takes 40 to 200 in memory, so that a message of few MiB could take gigabytes.
+ * Before each value but the first stands a comma or a bracket. */
+static bool has_too_many_values(const char *message, size_t length)
+{
+    size_t count = 0;
+    bool in_text = false;
+    for (size_t i = 0; length > LIB_VALUES_MAX && i < length; i++) {
+        const char c = message[i];
+        if (c == '"')
+            in_text = !in_text;
+        else if (in_text && c == '\\')
+            i++;
+        else if (!in_text)
+            count += c == ',' || c == '[' || c == '{';
+    }
+    return count > LIB_VALUES_MAX;
+}
+
 static int take_frame(struct berth *berth, const char *message, size_t length)
 {
     struct lib_pending *pending = berth->first;
@@ -90,6 +108,10 @@ static int take_frame(struct berth *berth, const char *message, size_t length)
         free(pending);
         return BERTH_DONE;
     }
+    if (has_too_many_values(message, length))
+        return lib_lose(berth,
+                        lib_fail(berth, BERTH_ERROR_PROTOCOL,
+                                 "the daemon's reply has more than %zu values", LIB_VALUES_MAX));
     json_error_t where;
     json_t *root = json_loadb(message, length, JSON_REJECT_DUPLICATES, &where);
     if (root == NULL && where.text[0] == '\0') /* jansson has a message for every other error */

@@ -24,7 +24,7 @@ PROGRAM = BIN.parent / "examples/every_call"
 INTERFACES = {name: idl.Interface(text) for name, text in idl.files().items()}
 LIBRARY = "".join(text for path in (HERE.parent.parent / "client/lib").glob("*.c") if "lib_ask(" in (text := path.read_text()))
 METHODS = sorted(set(re.findall(r'"io\.berth\.(\w+\.\w+)"', LIBRARY)) - {"Placement.Report"})  # whose answer is thrown away
-OTHERS = (None, True, 7, -7, 2**62, 1.5, "", "gpu0", [], [7], [[]], [{}], {}, {"a": 7}, {"a": "b"}, {"a": {}}, [None] * 2000, {str(n): n for n in range(2000)})
+OTHERS = (None, True, 7, -7, 2**62, 1.5, "", "gpu0", [], [7], [[]], [{}], {}, {"a": 7}, {"a": "b"}, [None] * 200)
 GONE = object()
 # Members that the library does not give: any value will do.
 LEFT_OUT = {"waits_for", "correction.by", "correction.reports", "Release.stored"}
@@ -158,15 +158,16 @@ class Hostile(threading.Thread):
         self.socket.close()
 
 
-def ask(frames):
-    """Method to the outcomes of its calls, one for each frame."""
+def ask(frames, limit=None):
+    """Method to the outcomes of its calls, one for each frame. limit: bytes of memory that the program may have."""
     if not PROGRAM.exists():
         raise LeftOut("there is no C++ compiler")
     with tempfile.TemporaryDirectory() as folder:
         server = Hostile(f"{folder}/s", frames)
         server.start()
         lines = "".join(f"{method} {len(its)}\n" for method, its in frames.items())
-        done = subprocess.run([PROGRAM, f"{folder}/s"], input=lines, capture_output=True, text=True, timeout=300, check=False)
+        under = ["prlimit", f"--as={limit}"] if limit else []
+        done = subprocess.run([*under, PROGRAM, f"{folder}/s"], input=lines, capture_output=True, text=True, timeout=300, check=False)
         server.close()
     assert done.returncode == 0 and not done.stderr, (done.returncode, done.stdout[-200:], done.stderr[-4000:])
     outcomes = {method: [] for method in frames}
@@ -214,6 +215,27 @@ def replies_that_are_none():
     assert outcomes[-2:] == ["done", "done"], outcomes[-2:]
 
 
+def large_replies_take_no_gigabytes():
+    """64 MiB of small values would; long texts and many values are fine, and more than 64 MiB is an error as well."""
+    if "san-" in str(BIN):
+        raise LeftOut("sanitizers need more addresses than a limit leaves")
+    interface, type_ = split("Fabric.GetNode")
+    good = sample(interface, type_)
+    whole = message(good)
+    start, end = message({**good, "places": []}).split(b'"places":[')
+    start += b'"places":['
+    room = (64 << 20) - len(start) - len(end) - 8
+
+    def full(item, most=room):
+        return start + item * (most // len(item)) + item[:-1] + end
+
+    bad = [full(b"0,"), full(b"{},"), full(b"{},", 6 << 20), full(b"0,", 8 << 20), b" " * (65 << 20)]
+    fine = [message({**good, "name": '\\",[{' * 2_000_000}), message({**good, "disagreements": [""] * 1_500_000})]
+    frames = {"io.berth.Fabric.GetNode": [frame for one in bad + fine for frame in (one, whole)]}
+    outcomes = ask(frames, 1 << 30)["io.berth.Fabric.GetNode"]
+    assert outcomes == ["Protocol", "done"] * len(bad) + ["done"] * 2 * len(fine), outcomes
+
+
 def real_answers():
     """Of a daemon for a recorded node each is an answer."""
     if not PROGRAM.exists():
@@ -237,4 +259,4 @@ def things_that_end_by_themselves():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([every_reply_with_one_change, replies_that_are_none, real_answers, things_that_end_by_themselves]) != 0)
+    sys.exit(run_tests([every_reply_with_one_change, replies_that_are_none, large_replies_take_no_gigabytes, real_answers, things_that_end_by_themselves]) != 0)

@@ -136,6 +136,10 @@ int main(int argc, char **argv)
                     std::cout << method << " " << error.name() << "\n";
                     if (berth_fd(berth.handle()) < 0)
                         berth = libberth::connection(std::string(argv[1]));
+                } catch (const std::bad_alloc &) {
+                    std::cout << method << " memory\n";
+                    if (berth_fd(berth.handle()) < 0)
+                        berth = libberth::connection(std::string(argv[1]));
                 }
     } catch (const std::exception &error) {
         std::cout << method << " " << error.what() << "\n";
