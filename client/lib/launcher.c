@@ -304,7 +304,8 @@ const char *lib_launcher_rank_name(const struct berth_launcher *launcher)
         return "TORCHELASTIC_ERROR_FILE";
     for (size_t i = 0; launcher->name != NULL && i < LAUNCHERS; i++)
         if (strcmp(launchers[i].launcher, launcher->name) == 0)
-            return launchers[i].rank;
+            return launcher->rank < 0 && launchers[i].task != NULL ? launchers[i].task
+                                                                   : launchers[i].rank;
     return NULL;
 }
 

@@ -61,6 +61,7 @@ CASES = {  # variables, options, device files of gpus (None: no /dev of its own)
                   "WORLD_SIZE": "4", "GROUP_RANK": "1", "SLURM_JOB_ID": "12"},
                  {"pattern": "ring", "bytes": 1 << 20}, ALL),
     "parastation": ({**hydra(1), **slurm(1, PROCID=1, STEP_NUM_TASKS=2)}, {}, None),
+    "no rank": ({"MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}, {}, None),
     "contradiction": ({**hydra(1), "PMI_RANK": "2"}, {}, None),
     "too little said": ({"PMIX_RANK": "0"}, {}, None),
     "no number": ({**hydra(0), "MPI_LOCALNRANKS": "two"}, {}, None),

@@ -222,6 +222,17 @@ def tasks_of_several_processes_are_of_one_step():
         assert keys == {"slurm/7."}, keys
 
 
+def tasks_without_a_rank_are_of_one_step():
+    """With a shell between launcher and command, too: the number on the node then tells the launcher's process."""
+    needs_two_cpus()
+    with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
+        wrapper = f"{BIN}/berth --socket {proxy.path} exec --strict true; :"
+        script = f"for t in 0 1; do MPI_LOCALRANKID=$t sh -c '{wrapper}' || exit; done"
+        subprocess.run(["sh", "-c", script], env=clean_environment(MPI_LOCALNRANKS="2"), check=True, timeout=60)
+        asked = [question["parameters"] for question in proxy.asked if question["method"] == BIND]
+        assert len(asked) == 2 and asked[0] == asked[1] and asked[0]["key"].startswith("process/"), asked
+
+
 def no_value_of_a_variable_stops_it():
     """A key is made of whatever the launcher's variables hold."""
     needs_two_cpus()
@@ -540,7 +551,7 @@ def open_mpi_starts_tasks():
 
 TESTS = [
     each_task_has_its_berth_of_one_plan, memory_policies_are_taken, one_plan_stands_for_all_tasks_of_a_step, tasks_that_ask_at_once_have_one_plan,
-    every_launcher_says_who_this_is, tasks_of_several_processes_are_of_one_step, no_value_of_a_variable_stops_it, ranks_are_those_of_the_step, another_launcher_in_a_job_of_slurms_plans_within_the_job, options_win, what_is_asked_wrongly_is_refused,
+    every_launcher_says_who_this_is, tasks_of_several_processes_are_of_one_step, tasks_without_a_rank_are_of_one_step, no_value_of_a_variable_stops_it, ranks_are_those_of_the_step, another_launcher_in_a_job_of_slurms_plans_within_the_job, options_win, what_is_asked_wrongly_is_refused,
     who_is_started_by_hand_is_alone, gpus_of_a_job_of_slurms_are_shared_out, a_launcher_that_does_not_say_enough_starts_the_command_unbound, numbers_of_gpus_count_among_those_that_the_job_may_open,
     bound_cpus_stay, what_all_tasks_share_is_not_bound, bound_gpus_stay,
     without_a_daemon, tasks_with_the_same_warning_say_it_once, a_hung_daemon_is_not_waited_for, a_daemon_that_dies_in_the_middle, a_berth_that_cannot_be_taken_is_not_taken_in_part, too_little_for_all,

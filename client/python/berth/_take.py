@@ -189,6 +189,8 @@ def _step_key(position: Position, ancestor: _Ancestor) -> str:
 def _find_step(client: Client, position: Position) -> _Step:
     row, own = position.launcher, frozenset(os.sched_getaffinity(0))
     rank = row.rank if row is not None else None
+    if row is not None and position.rank is None and row.task is not None:
+        rank = row.task
     if row is not None and row.launcher == "torchrun":  # a pod may have a RANK of its own
         rank = "TORCHELASTIC_ERROR_FILE"
     node = client.node() if has_devices() else None
