@@ -3,8 +3,8 @@
  * exceptions. Header only; link with libberth (pkg-config --cflags --libs libberth).
  *
  * berth.h says of each call what it answers, in which units, and how it fails. Names are the same
- * without berth_. Here an unknown number or text is std::nullopt, and a struct berth_texts a
- * std::vector of std::string. Enumerations are those of berth.h.
+ * without berth_ and get_; health is berth_check. Here an unknown number or text is std::nullopt,
+ * and a struct berth_texts a std::vector of std::string. Enumerations are those of berth.h.
  *
  * A function throws libberth::error when the call fails, std::bad_alloc when memory runs out, and
  * std::invalid_argument for ranks of another number than the tasks. One thread at a time uses a

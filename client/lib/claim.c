@@ -81,12 +81,12 @@ int berth_claim(struct berth *berth, const struct berth_claim_request *request,
 void berth_grant_free(struct berth_grant *grant) { lib_result_free(grant); }
 
 struct released {
-    int count;
+    int released;
 };
 
 static void fill_released(struct lib_read *read, const json_t *reply, void *ret)
 {
-    ((struct released *)ret)->count = lib_read_int(read, reply, "released");
+    ((struct released *)ret)->released = lib_read_int(read, reply, "released");
 }
 
 int berth_release(struct berth *berth, const char *claim, const char *key, int *ret_released)
@@ -107,7 +107,7 @@ int berth_release(struct berth *berth, const char *claim, const char *key, int *
     if (status != BERTH_DONE)
         return status;
     if (ret_released != NULL)
-        *ret_released = released->count;
+        *ret_released = released->released;
     lib_result_free(released);
     return BERTH_DONE;
 }

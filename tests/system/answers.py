@@ -197,6 +197,19 @@ def every_reply_with_one_change():
     assert count > 5000 and count // 4 < refused < count
 
 
+def each_member_comes_from_its_namesake():
+    """In C from the reply's member of that name, in C++ from the structure's: two of one type are not swapped."""
+    in_c = re.findall(r"(?:\.|->)(\w+) =\s*(?:\(enum \w+\))?\s*(?:lib_)?read_\w+\(\s*&?read, \w+,\s*\"(\w+)\"", LIBRARY + (HERE.parent.parent / "client/lib/answer.c").read_text())
+    assert len(in_c) > 150 and not (wrong := [pair for pair in in_c if pair[0] != pair[1]]), wrong
+    header = (HERE.parent.parent / "client/lib/berth.hpp").read_text()
+    in_cpp = [(name, member) for its in re.findall(r"explicit \w+\(const berth_\w+ &c\)\s*:(.*?)\n    \{", header, re.S)
+              for name, value in re.findall(r"(\w+)\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)", its) for member in re.findall(r"\bc\.(\w+)", value)]
+    others = {("number", "task"), ("minor_number", "minor"), ("all", "curves"), ("all", "tunings"), ("in_force", "claims"), ("claim_info", "claim"),
+              ("all", "curve_count"), ("all", "tuning_count"), ("in_force", "claim_count"), ("capacities", "capacity_count")}
+    wrong = [pair for pair in in_cpp if pair[0] != pair[1] and pair not in others and not re.fullmatch(rf"{pair[0][:-1]}\w*_count", pair[1])]
+    assert len(in_cpp) > 200 and not wrong, wrong
+
+
 def replies_that_are_none():
     """Each ends its connection, or is an error; the program connects anew and goes on."""
     interface, type_ = split("Fabric.GetNode")
@@ -259,4 +272,4 @@ def things_that_end_by_themselves():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([every_reply_with_one_change, replies_that_are_none, large_replies_take_no_gigabytes, real_answers, things_that_end_by_themselves]) != 0)
+    sys.exit(run_tests([every_reply_with_one_change, each_member_comes_from_its_namesake, replies_that_are_none, large_replies_take_no_gigabytes, real_answers, things_that_end_by_themselves]) != 0)
