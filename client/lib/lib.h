@@ -127,8 +127,7 @@ int lib_bind_read(struct berth *berth, json_t *take_reply, struct berth_binding 
 /* lib/launcher.c */
 #define LIB_TASKS_MAX (1 << 20) /* tasks of one node */
 
-/* Name of a variable that differs in every task here of the step; NULL without a launcher.
- */
+/* Name of a variable that differs in every task here of the step; NULL without a launcher. */
 const char *lib_launcher_rank_name(const struct berth_launcher *launcher);
 
 /* True for launchers of PyTorch's workers: each node's ranks are consecutive, and a worker takes
