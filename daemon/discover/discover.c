@@ -151,8 +151,9 @@ static enum berth_code read_measurements(const struct files *io, const char *pat
     if (code != BERTH_OK || reading.broken == 0)
         return code;
     snprintf(found->left_out, sizeof found->left_out,
-             "%zu line%s left out of the measurements; the first, line %zu: %.150s", reading.broken,
-             reading.broken == 1 ? " is" : "s are", reading.first_line, reading.first.detail);
+             "%zu line%s left out of the measurements, the first is line %zu: %.150s",
+             reading.broken, reading.broken == 1 ? " is" : "s are", reading.first_line,
+             reading.first.detail);
     text_clean(found->left_out);
     if (!graph_add_disagreement(found->graph, "%s.", found->left_out))
         return err_set(err, BERTH_NO_MEMORY, "no memory for discovery");

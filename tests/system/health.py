@@ -162,7 +162,7 @@ def broken_lines_of_a_folder_are_told():
         (node / "measurements.jsonl").write_text("\n".join(lines) + "\n")
         status, said, findings = verdict("--node", node)
         assert (status, said, [finding["code"] for finding in findings]) == (1, "degraded", ["folder-garbage"]), findings
-        assert findings[0]["text"].startswith("4 lines are left out of the measurements; the first, line 3: "), findings
+        assert findings[0]["text"].startswith("4 lines are left out of the measurements, the first is line 3: "), findings
         done = berth("--json", "--node", node, "matrix", "cpu_pingpong")
         cells = {cell["to"]: cell for cell in json.loads(done.stdout)["cells"] if cell["from"] == "core0"}
         for to, number in (("core1", 3), ("core2", 4)):
