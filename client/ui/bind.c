@@ -146,6 +146,20 @@ static void write_reason(struct ui *ui, const json_t *reply)
     }
 }
 
+/* True when a reason that --why prints says what keeps the answer from being proven. */
+static bool explains_doubt(const json_t *reply)
+{
+    const json_t *reason;
+    size_t i;
+    json_array_foreach(json_object_get(reply, "reasons"), i, reason)
+    {
+        const char *code = ui_member(reason, "code");
+        if (strncmp(code, "unproven-", 9) == 0 || strcmp(code, "orders-weighed") == 0)
+            return true;
+    }
+    return false;
+}
+
 static void write_proof(struct ui *ui, const json_t *reply)
 {
     const json_t *gap = json_object_get(reply, "gap"),
@@ -166,7 +180,7 @@ static void write_proof(struct ui *ui, const json_t *reply)
         char least[UI_NUMBER];
         ui_put(ui, "Not proven to be the best; no assignment takes less than %s.\n",
                ui_value(ui, least, time_of(predicted) / (1 + behind), "ns"));
-    } else {
+    } else if (!ui->why || !explains_doubt(reply)) {
         ui_put(ui, "Not proven to be the best; no bound is known.\n");
     }
 }
