@@ -250,6 +250,7 @@ $(NVML): tests/unit/gpu/facts/fake_nvml.c probes/gpu/facts/nvml.h Makefile
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(if $(findstring old,$@),-DFAKE_OLD) -iquote probes -shared -o $@ $<
 $(BUILD)/unit/gpu/facts/test_facts: | $(NVML)
+$(BUILD)/fault/test_alloc_answers: $(BUILD)/lib/libberth.a
 $(BUILD)/fault/%: $(BUILD)/obj/tests/fault/%.o $(BUILD)/obj/tests/fault/fault.o $(BUILD)/libdaemon.a
 	@mkdir -p $(@D)
 	$(call say,link,$@)

@@ -5,12 +5,16 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 
 /* The at-th allocation from now (1 is the next one) fails, and with for_ever every later one. */
 void fault_arm(long at, bool for_ever);
 
 /* Nothing fails any more. True when something had. */
 bool fault_disarm(void);
+
+/* Allocates without fail, and counts the block. */
+void *fault_spare(size_t size);
 
 /* Blocks that are allocated and not freed now. */
 long fault_live(void);
