@@ -243,7 +243,7 @@ static void intervals_are_limited(void **state)
     end(&rig);
 }
 
-/* Returns the processor time of the judgement of so many places. */
+/* Returns the processor time of the judgement of so many places, the least of five. */
 static double time_of(int places)
 {
     struct rig rig = {.graph = nodes_cpu(&(struct shape){1, places, 1, 1, 1, 1}),
@@ -251,13 +251,15 @@ static double time_of(int places)
     for (int i = 0; i < INTERVALS; i++)
         for (int place = 0; place < places; place++)
             assert_int_equal(add(&rig, place, 1e11 * (1 + 0.01 * normal(&rig)), ""), BERTH_OK);
-    clock_t begin = clock();
-    for (int i = 0; i < 5; i++)
+    double took_s = INFINITY;
+    for (int i = 0; i < 5; i++) {
+        clock_t begin = clock();
         judge(&rig);
-    double took_s = (double)(clock() - begin) / CLOCKS_PER_SEC;
+        took_s = fmin(took_s, (double)(clock() - begin) / CLOCKS_PER_SEC);
+    }
     assert_int_equal(rig.assessment.verdict, VERDICT_HEALTHY);
     end(&rig);
-    print_message("%d places: %.2f ms a judgement\n", places, 1e3 * took_s / 5);
+    print_message("%d places: %.2f ms a judgement\n", places, 1e3 * took_s);
     return took_s;
 }
 
@@ -265,7 +267,7 @@ static void many_places_take_no_more_time_each(void **state)
 {
     (void)state;
     double few_s = time_of(8), many_s = time_of(64);
-    assert_true(many_s < 3 * 8 * few_s);
+    assert_true(many_s < 5 * 8 * few_s); /* 64 where each place looks at all others */
 }
 
 int main(void)

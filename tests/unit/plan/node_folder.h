@@ -16,6 +16,7 @@ static inline struct snapshot *folder_load(const char *folder)
     snap->sets = found.sets;
     assert_true(derive_costs(snap));
     graph_unref(found.graph);
+    free(found.shapes);
     return snap;
 }
 
