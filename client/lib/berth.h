@@ -517,6 +517,17 @@ BERTH_PUBLIC int berth_alloc(struct berth *berth, const struct berth_allocate_re
  * must be done. */
 BERTH_PUBLIC void berth_buffer_free(struct berth_buffer *buffer);
 
+/* Allocate for PyTorch: functions as torch.cuda.memory.CUDAPluggableAllocator wants them. Memory
+ * for a device of CUDA's or HIP's numbers: its own, pinned on the NUMA node that Allocate names for
+ * it (the daemon of BERTH_SOCKET, within a second), or managed, preferably in the device's. stream
+ * is unused. NULL when it cannot be had, which PyTorch's pools report as out of memory. The
+ * device's default (primary) context must be open, as PyTorch has it. */
+BERTH_PUBLIC void *berth_torch_device(int64_t bytes, int device, void *stream);
+BERTH_PUBLIC void *berth_torch_pinned(int64_t bytes, int device, void *stream);
+BERTH_PUBLIC void *berth_torch_managed(int64_t bytes, int device, void *stream);
+/* Ends memory of each of them. Work on it must be done. */
+BERTH_PUBLIC void berth_torch_free(void *memory, int64_t bytes, int device, void *stream);
+
 /* ---- Route: which path a copy takes ---- */
 
 struct berth_transfer {

@@ -9,6 +9,7 @@ asyncio.
 """
 from ._here import HERE as HERE, Here as Here
 from ._matrix import Matrix as Matrix
+from ._memory import (copy as copy, empty as empty, torch_allocator as torch_allocator)
 from ._sync import *
 from ._take import Berth as Berth, take as take
 from ._types import *

@@ -1,0 +1,226 @@
+"""Memory and copies of programs on virtual gpus. Each is a program of its own, which has the
+stand-in of CUDA's driver; the advice is that of a recorded node with the same two gpus.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+import berth
+import pytest
+from berthd import BIN, NODES, Daemon
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "system"))
+from copies import RUN, described  # noqa: E402
+
+LIBRARY = BIN.parent / "lib/libberth.so.1"
+BEGIN = """
+import ctypes, gc, os, sys, threading
+import berth, numpy, pytest
+cu = ctypes.CDLL("libcuda.so.1")
+context = ctypes.c_void_p()
+assert cu.cuInit(0) == 0 and cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cu.cuCtxSetCurrent(context) == 0
+
+class Device:
+    "Memory of the first gpu, as CuPy's arrays say it."
+    def __init__(self, size, **more):
+        at = ctypes.c_uint64()
+        assert cu.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(size)) == 0
+        self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "version": 3,
+                                         "data": (at.value, False), **more}
+
+def wait():
+    assert cu.cuCtxSynchronize() == 0
+
+def kind(address):
+    "1 pinned, 2 a gpu's, 3 managed, 0 unknown to the driver."
+    type_, managed = ctypes.c_uint(), ctypes.c_uint()
+    if cu.cuPointerGetAttribute(ctypes.byref(type_), 2, ctypes.c_uint64(address)) != 0:
+        return 0
+    assert cu.cuPointerGetAttribute(ctypes.byref(managed), 8, ctypes.c_uint64(address)) == 0
+    return 3 if managed.value else type_.value
+"""
+
+
+@pytest.fixture(scope="module")
+def h100x2():
+    if not LIBRARY.exists() or b"__asan_init" in LIBRARY.read_bytes():
+        pytest.skip("there is no libberth without sanitizers")
+    if not (BIN.parent / "standin/cuda/libcuda.so.1").exists():
+        pytest.skip("the stand-ins are not built")
+    with Daemon("--node", NODES / "h100x2") as daemon:
+        yield daemon
+
+
+@pytest.fixture
+def on_gpus(h100x2, tmp_path):
+    """Runs a program on a virtual node with two gpus; gives its output."""
+    def run(program, **variables):
+        done = subprocess.run(
+            [RUN, described(tmp_path, 2), sys.executable, "-c", BEGIN + program],
+            env={**os.environ, "STANDIN": str(BIN.parent / "standin"), "BERTH_SOCKET": h100x2.socket,
+                 "BERTH_LIBRARY": str(LIBRARY), **variables},
+            capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, (done.returncode, done.stdout, done.stderr[-4000:])
+        return done.stdout
+    return run
+
+
+def test_memory_is_pinned_until_the_last_view_goes(on_gpus):
+    on_gpus("""
+array = berth.empty((3, 1 << 20), "f4", by="gpu0", allowed=None)
+assert array.shape == (3, 1 << 20) and array.dtype == numpy.float32 and array.flags.writeable
+address, view = array.ctypes.data, array[1:, 5]
+assert kind(address) == 1
+array[:] = 7
+del array
+gc.collect()
+assert kind(address) == 1 and view.sum() == 14
+del view
+gc.collect()
+assert kind(address) == 0
+assert berth.empty(100, by="gpu1", operation="write", allowed=None).nbytes == 100
+""")
+
+
+def test_memory_without_numpy(on_gpus):
+    on_gpus("""
+sys.modules["numpy"] = None
+view = berth.empty((4, 1000), "d", by="gpu0", operation="both", allowed=None)
+assert type(view) is memoryview and view.shape == (4, 1000) and view.nbytes == 32000
+view[3, 999] = 2.5
+target = bytearray(32000)
+assert berth.copy(target, view).startswith("memmove") and target == view.tobytes()
+with pytest.raises(ValueError, match="read-only buffer, which needs numpy"):
+    berth.copy(view, bytes(32000))
+del view
+gc.collect()
+""")
+
+
+def test_copies_go_as_route_advises(on_gpus):
+    on_gpus("""
+size = 96 << 20
+host, device = berth.empty(size // 8, "u8", by="gpu0", allowed=None), Device(size)
+host[:] = numpy.arange(size // 8)
+assert "through gpu1 in pieces of" in berth.copy(device, host)
+wait()
+host[:] = 0
+stream = ctypes.c_void_p()
+assert cu.cuStreamCreate(ctypes.byref(stream), 1) == 0
+assert "through gpu1 in pieces of" in berth.copy(host, device, stream.value)
+assert cu.cuStreamSynchronize(stream) == 0
+assert (host == numpy.arange(size // 8)).all()
+small = Device(1000)
+assert "too small" in berth.copy(small, b"a" * 1000)
+back = bytearray(1000)
+berth.copy(back, small, 0)
+wait()
+assert back == b"a" * 1000
+""")
+
+
+def test_a_child_of_fork_copies_by_itself(on_gpus):
+    on_gpus("""
+device, text = Device(1000), numpy.full(1000, 3, "u1")
+berth.copy(device, text)
+wait()
+child = os.fork()
+if child == 0:
+    back = numpy.zeros(1000, "u1")
+    berth.copy(back, device)
+    wait()
+    from berth import _library
+    os._exit(0 if (back == 3).all() and _library.Copier.kept.process == os.getpid() else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+""")
+
+
+def test_copies_without_a_daemon(on_gpus, tmp_path):
+    on_gpus("""
+host, device = numpy.ones(8 << 20, "u1"), Device(8 << 20)
+assert berth.copy(device, host).startswith("one copy: ")
+with pytest.raises(berth.NoDaemon, match="none"):
+    berth.empty(1, by="gpu0")
+""", BERTH_SOCKET=str(tmp_path / "none"))
+
+
+def test_what_cannot_be_copied(on_gpus):
+    on_gpus("""
+a, device = numpy.zeros((4, 6)), Device(192)
+def refused(kind, says, *ends):
+    with pytest.raises(kind, match=says):
+        berth.copy(*ends)
+refused(ValueError, "dst has 192 bytes and src has 191", device, bytes(191))
+refused(ValueError, "dst has 192 bytes and src has 8", a, numpy.zeros(1))
+refused(ValueError, "src is not contiguous", bytearray(96), a[:, :3])
+refused(ValueError, "src is not contiguous", a, numpy.zeros((6, 4)).T)
+refused(ValueError, "src is not contiguous", bytearray(3), memoryview(bytes(6))[::2])
+refused(ValueError, "dst is not contiguous", Device(4, strides=(2,)), bytes(4))
+refused(ValueError, "dst is read-only", bytes(192), a)
+refused(ValueError, "dst is read-only", Device(4, data=(1 << 20, True)), bytes(4))
+refused(TypeError, "src is a float: no array, tensor or buffer", a, 1.5)
+refused(berth.Error, "the copy: ", Device(4, data=(8, False)), bytes(4))
+assert berth.copy(numpy.zeros(0), bytearray()) == "no bytes"
+""")
+
+
+def test_what_cannot_be_allocated(on_gpus):
+    on_gpus("""
+for kind, says, shape, more in (
+        (ValueError, "no bytes", 0, {}), (ValueError, "no bytes", (3, 0), {}),
+        (ValueError, "no bytes", (-1, -1), {}), (ValueError, "operation is", 1, {"operation": "r"}),
+        (berth.NoSuchPlace, "gpu9", 1, {"by": "gpu9"}), (berth.Error, "", 1 << 60, {}),
+        (TypeError, "", 1, {"dtype": "no type"})):
+    with pytest.raises(kind, match=says):
+        berth.empty(shape, **{"allowed": None, **more})
+""")
+
+
+def test_pytorchs_allocators(on_gpus):
+    """The functions as PyTorch calls them. Each memory is of its kind and ends."""
+    on_gpus("""
+library, size = ctypes.CDLL(os.environ["BERTH_LIBRARY"]), 20 << 20
+free = library.berth_torch_free
+free.argtypes, free.restype = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_void_p], None
+def left():
+    found, whole = ctypes.c_size_t(), ctypes.c_size_t()
+    assert cu.cuMemGetInfo_v2(ctypes.byref(found), ctypes.byref(whole)) == 0
+    return found.value
+for name, wanted in (("device", 2), ("pinned", 1), ("managed", 3)):
+    alloc = getattr(library, "berth_torch_" + name)
+    alloc.argtypes, alloc.restype = [ctypes.c_int64, ctypes.c_int, ctypes.c_void_p], ctypes.c_void_p
+    before, maps = left(), open("/proc/self/maps").read().count("\\n")
+    memory = alloc(size, 0, None)
+    assert kind(memory) == wanted, (name, memory)
+    assert before - left() == (size if name == "device" else 0)
+    now = ctypes.c_void_p()
+    assert cu.cuCtxGetCurrent(ctypes.byref(now)) == 0 and now.value == context.value
+    free(memory, size, 0, None)
+    assert kind(memory) == 0 and left() == before, name
+    wrong = [(0, 0), (-1, 0), (1, -1), (1, 2)] + [(1 << 60, 0)] * (name != "managed")
+    got = [alloc(*its, None) for its in wrong]
+    assert got == [None] * len(wrong), (name, got)
+os.environ["BERTH_SOCKET"] = "/none"
+assert library.berth_torch_pinned(size, 0, None) is None
+free(None, size, 0, None)
+""")
+
+
+def test_library_that_is_missing(monkeypatch):
+    monkeypatch.setenv("BERTH_LIBRARY", "/none/libberth.so.1")
+    for call in (lambda: berth.empty(1), lambda: berth.copy(bytearray(1), b"1", 0)):
+        with pytest.raises(berth.Error, match="libberth is needed, which BERTH_LIBRARY can name: /none"):
+            call()
+    assert berth.copy(target := bytearray(1), b"1") and target == b"1"
+    with pytest.raises(ValueError, match="placement is device, pinned or managed"):
+        berth.torch_allocator("near")
+
+
+def test_memory_without_a_driver(h100x2, monkeypatch):
+    """This process has no driver's stand-in; the memory is then not pinned."""
+    monkeypatch.setenv("BERTH_SOCKET", h100x2.socket)
+    monkeypatch.setenv("BERTH_LIBRARY", str(LIBRARY))
+    array = berth.empty(1 << 20, by="numa0", allowed=None)
+    assert len(array) == 1 << 20 and not bytes(array).strip(b"\0")
