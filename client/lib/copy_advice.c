@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define PIECE_LEAST  65536 /* bytes */
-#define PIECES_MOST  1024  /* of a part */
+#define PIECES_MOST  256   /* of a part */
 #define SUM_MOST_OFF 1e-6  /* of the shares */
 
 static const char *name_of(const struct lib_driver_names *names, lib_copy_place place,
