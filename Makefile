@@ -344,7 +344,7 @@ $(BUILD)/standin/fast_clock.so: tests/standin/fast_clock.c Makefile
 	$(Q)$(STANDIN_CC) -o $@ $< -ldl
 $(BUILD)/unit/standin/test_share: $(BUILD)/obj/tests/standin/share.o
 $(addprefix $(BUILD)/unit/standin/test_,driver faults): | $(STANDINS)
-$(BUILD)/unit/lib/test_copy: | $(STANDINS)
+$(addprefix $(BUILD)/unit/lib/test_,alloc copy): | $(STANDINS)
 $(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c share.c \
                           model.h model_parts.h share.h) Makefile
 	@mkdir -p $(@D)
