@@ -679,7 +679,7 @@ check-lake: ## read the lines of berth fleet with DuckDB, from npm (needs networ
 .PHONY: check-frameworks
 check-frameworks: ## test with PyTorch, its torchrun and matplotlib as well (700 MB; 4 minutes)
 	@tests/lib/deps.sh build test frameworks
-	$(AGAIN) all examples
+	$(AGAIN) all examples standins
 	@FRAMEWORKS=1 BIN=$(BUILD)/bin tests/system/python_package.sh
 	@TORCHRUN=torchrun BIN=$(BUILD)/bin tests/system/torchrun.sh
 

@@ -5,7 +5,7 @@ beside copy_, and a small GPT's decoding with its weights and KV cache in each p
         python3 tests/bench/torch_gpu.py
 
 Starts nothing and compiles nothing; `make python build/lib/libberth.so.1` makes both beforehand.
-Takes less than a minute and 3 GiB of the gpu's memory. A section that fails says so, and the next
+Takes less than a minute and 6 GiB of the gpu's memory. A section that fails says so, and the next
 one goes on; exit status 1 then.
 """
 import math
@@ -16,24 +16,11 @@ import traceback
 
 import berth
 import torch
+from berth._load import gpu_of
 
 MIB = 1 << 20
 LAYERS, WIDTH, HEADS, WORDS, PAST, STEPS = 12, 1024, 16, 16384, 1024, 64
 DEVICE = torch.device("cuda", 0)
-
-
-def name_of_gpu():
-    """The daemon's name of the first gpu; gpu0 where PyTorch has no full address of it."""
-    wanted = torch.cuda.get_device_properties(0)
-    if not hasattr(wanted, "pci_domain_id"):
-        return "gpu0"
-    places = [place for place in berth.node().places if place.kind == "gpu"]
-    for place in places:
-        words = (place.pci or "").replace(".", ":").split(":")
-        if len(words) == 4 and [int(word, 16) for word in words[:3]] == \
-                [wanted.pci_domain_id, wanted.pci_bus_id, wanted.pci_device_id]:
-            return place.name
-    return "gpu0"
 
 
 def seconds(work):
@@ -85,6 +72,20 @@ def advised(gpu):
         rates = "".join(f" {size / taken / 1e9:10.2f}" for taken in (one, ours))
         print(f"{way:24}{rates} {one / ours:13.3f}  {how}")
     print("same bytes" if torch.equal(back, host) else "WRONG BYTES", flush=True)
+
+
+def loaded():
+    """berth.load of 2 GiB in pageable memory beside PyTorch's to()."""
+    state = {str(i): torch.full((128 * MIB // 4,), float(i)) for i in range(16)}
+    state["again"] = state["0"]
+    size, found = 2048 * MIB, {}
+    plain, ours = medians([
+        lambda: [value.to(DEVICE) for value in list(state.values())[:-1]],
+        lambda: found.update(berth.load(state, DEVICE))], 3)
+    right = found["again"] is found["0"] and all(
+        torch.equal(value, state[name].to(DEVICE)) for name, value in found.items())
+    print(f"2 GiB of weights: to() {size / plain / 1e9:.2f} GB/s, berth.load {size / ours / 1e9:.2f}"
+          f" GB/s, {'same bytes' if right else 'WRONG BYTES'}", flush=True)
 
 
 class Gpt:
@@ -183,10 +184,10 @@ def decoding(gpu, placement):
 def main():
     begin, failed = time.monotonic(), 0
     torch.cuda.init()
-    gpu = name_of_gpu()
+    gpu = gpu_of(torch, DEVICE) or "gpu0"
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)} is {gpu},"
           f" {torch.cuda.device_count()} visible", flush=True)
-    sections = [lambda: copies(gpu), lambda: advised(gpu), lambda: print(
+    sections = [lambda: copies(gpu), lambda: advised(gpu), loaded, lambda: print(
         f"{'GPT, one token':24} {'ms':>10} {'GB/s':>10} {'Allocate':>10} {'ratio':>7}")]
     sections += [lambda p=p: decoding(gpu, p) for p in ("torch", "device", "pinned", "managed")]
     for section in sections:

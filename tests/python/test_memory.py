@@ -1,10 +1,12 @@
 """Memory and copies of programs on virtual gpus. Each is a program of its own, which has the
 stand-in of CUDA's driver; the advice is that of a recorded node with the same two gpus.
 """
+import ctypes
 import os
 import pathlib
 import subprocess
 import sys
+import types
 
 import berth
 import pytest
@@ -224,3 +226,149 @@ def test_memory_without_a_driver(h100x2, monkeypatch):
     monkeypatch.setenv("BERTH_LIBRARY", str(LIBRARY))
     array = berth.empty(1 << 20, by="numa0", allowed=None)
     assert len(array) == 1 << 20 and not bytes(array).strip(b"\0")
+
+
+class Recorded:
+    """What PyTorch's CUDAPluggableAllocator is given."""
+
+    def __init__(self, *given):
+        self.given = given
+
+
+def test_allocator_object(h100x2, monkeypatch):
+    monkeypatch.setenv("BERTH_LIBRARY", str(LIBRARY))
+    module = types.SimpleNamespace(CUDAPluggableAllocator=Recorded)
+    monkeypatch.setitem(sys.modules, "torch.cuda.memory", module)
+    library = ctypes.CDLL(str(LIBRARY))
+    berth.torch_allocator.cache_clear()
+    for placement in ("device", "pinned", "managed"):
+        made = berth.torch_allocator(placement)
+        path, alloc, free = made.given
+        assert path == str(LIBRARY) and alloc.endswith(placement)
+        assert getattr(library, alloc) and getattr(library, free)
+        assert berth.torch_allocator(placement) is made  # pools borrow it
+    assert berth.torch_allocator().given == berth.torch_allocator("device").given
+    berth.torch_allocator.cache_clear()
+    del module.CUDAPluggableAllocator
+    with pytest.raises(berth.Error, match="version 2.0 has it"):
+        berth.torch_allocator()
+
+
+def test_tensors_of_a_gpu(on_gpus):
+    """A stand-in for PyTorch's tensors of gpus: the stream is the current one of their gpu."""
+    on_gpus("""
+import contextlib, types
+entered = []
+@contextlib.contextmanager
+def device(its):
+    entered.append(its)
+    yield
+    entered.append(None)
+class Tensor:
+    is_cuda, device = True, "cuda:0"
+    def __init__(self, memory, contiguous=True):
+        self.about, self.contiguous = memory.__cuda_array_interface__, contiguous
+    def is_contiguous(self): return self.contiguous
+    def numel(self): return self.about["shape"][0] // 4
+    def element_size(self): return 4
+    def data_ptr(self): return self.about["data"][0]
+stream = ctypes.c_void_p()
+assert cu.cuStreamCreate(ctypes.byref(stream), 1) == 0
+asked = []
+class Stream: cuda_stream = stream.value
+def current_stream(its):
+    asked.append(its)
+    return Stream()
+sys.modules["torch"] = types.SimpleNamespace(
+    Tensor=Tensor, dtype=type(None), cuda=types.SimpleNamespace(device=device, current_stream=current_stream))
+from berth import _library
+given, copy = [], _library.copy
+_library.copy = lambda *its: given.append((its, list(entered))) or copy(*its)
+host = numpy.arange(6 << 20, dtype="u4")
+tensor = Tensor(Device(host.nbytes))
+berth.copy(tensor, host)
+back = numpy.zeros_like(host)
+berth.copy(back, tensor, Stream)
+assert cu.cuStreamSynchronize(stream) == 0
+assert (back == host).all() and asked == ["cuda:0"]
+assert [its[-1] for its, _ in given] == [stream.value] * 2
+assert [its for _, its in given] == [["cuda:0"], ["cuda:0", None, "cuda:0"]]
+with pytest.raises(ValueError, match="dst is not contiguous"):
+    berth.copy(Tensor(Device(64), False), bytes(64))
+""")
+
+
+@pytest.mark.skipif("FRAMEWORKS" not in os.environ, reason="PyTorch is for make check-frameworks")
+def test_tensors(on_gpus):
+    on_gpus("""
+import torch
+tensor = berth.empty((3, 1 << 20), torch.float32, by="gpu0", allowed=None)
+assert tensor.shape == (3, 1 << 20) and tensor.dtype == torch.float32
+address, view = tensor.data_ptr(), tensor[1:, 5]
+assert kind(address) == 1
+tensor.fill_(7)
+device, back = Device(12 << 20), torch.zeros(3, 1 << 20)
+berth.copy(device, tensor)
+wait()
+berth.copy(back, device)
+wait()
+assert torch.equal(back, tensor)
+with pytest.raises(ValueError, match="src is not contiguous"):
+    berth.copy(torch.zeros(2), view)
+del tensor
+gc.collect()
+assert kind(address) == 1 and view.sum() == 14
+del view
+gc.collect()
+assert kind(address) == 0
+assert type(berth.empty(4, by="gpu0", allowed=None)) is numpy.ndarray
+""")
+
+
+@pytest.mark.skipif("FRAMEWORKS" not in os.environ, reason="PyTorch is for make check-frameworks")
+@pytest.mark.parametrize("has_daemon", (True, False))
+def test_load(h100x2, tmp_path, monkeypatch, has_daemon):
+    """Small pieces, each buffer used many times. Without a gpu the copies are the processor's."""
+    import torch
+    from berth import _load
+    monkeypatch.setenv("BERTH_SOCKET", h100x2.socket if has_daemon else str(tmp_path / "none"))
+    monkeypatch.setenv("BERTH_LIBRARY", str(LIBRARY))
+    monkeypatch.setattr(_load, "PIECE", 1024)
+    weight = torch.randn(33, 77)
+    state = {"a": weight, "tied": weight, "turned": torch.randn(40, 30).T, "steps": 5,
+             "none": torch.empty(0), "one": torch.tensor(3), "bits": torch.ones(500, dtype=torch.bool),
+             "complex": torch.randn(3, dtype=torch.complex64),
+             "grown": torch.nn.Parameter(torch.ones(3)), "half": torch.randn(9, 200).half()}
+    found = berth.load(state, "cpu")
+    assert list(found) == list(state) and found["a"] is found["tied"]
+    for name, value in state.items():
+        assert torch.equal(found[name], value) if name != "steps" else found[name] == value, name
+        assert name == "steps" or value.numel() == 0 or found[name].data_ptr() != value.data_ptr()
+    sparse = berth.load({"sparse": torch.eye(4).to_sparse()}, "cpu")["sparse"]
+    assert torch.equal(sparse.to_dense(), torch.eye(4))
+    torch.save({"a": weight}, tmp_path / "model.pt")
+    assert torch.equal(berth.load(tmp_path / "model.pt", "cpu")["a"], weight)
+    torch.save([weight], tmp_path / "list.pt")
+    with pytest.raises(berth.Error, match="has a list, not a state dict"):
+        berth.load(tmp_path / "list.pt", "cpu")
+
+
+@pytest.mark.skipif("FRAMEWORKS" not in os.environ, reason="PyTorch is for make check-frameworks")
+def test_load_waits_before_it_fills_a_buffer_again(monkeypatch):
+    import torch
+    from berth import _load
+    monkeypatch.setenv("BERTH_LIBRARY", "/none")
+    monkeypatch.setattr(_load, "PIECE", 1024)
+    told = []
+
+    class Stream:
+        def record_event(self):
+            number = len(told)
+            told.append(number)
+            return types.SimpleNamespace(synchronize=lambda: told.append(("waited", number)))
+    stage = _load._Stage(torch, torch.device("cpu"))
+    stage.stream = Stream()
+    starts = [buffer.data_ptr() for buffer in stage.buffers]
+    given = [stage.room(size).data_ptr() for size in (100, 700, 400, 1024, 1, 1024)]
+    assert given == [starts[0], starts[0] + 256, starts[1], starts[0], starts[1], starts[0]]
+    assert told == [0, 1, ("waited", 0), 3, ("waited", 1), 5, ("waited", 3)], told

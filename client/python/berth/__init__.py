@@ -8,6 +8,7 @@ Each function asks over a connection of its own; Client keeps one. berth.aio has
 asyncio.
 """
 from ._here import HERE as HERE, Here as Here
+from ._load import load as load
 from ._matrix import Matrix as Matrix
 from ._memory import (copy as copy, empty as empty, torch_allocator as torch_allocator)
 from ._sync import *

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Optional, Sequence, Union
 from . import _library
 from ._here import HERE, Here
 from ._matrix import _module
+from .errors import Error
 
 SYSTEM, PINNED = 1 << 1, 1 << 2  # enum berth_memory_kind
 Operation = Literal["read", "write", "both"]
@@ -144,5 +145,7 @@ def torch_allocator(placement: Placement = "device") -> Any:
     if placement not in ("device", "pinned", "managed"):
         raise ValueError(f"placement is device, pinned or managed, not {placement!r:.40}")
     memory = importlib.import_module("torch.cuda.memory")
+    if not hasattr(memory, "CUDAPluggableAllocator"):
+        raise Error("this PyTorch has no CUDAPluggableAllocator: version 2.0 has it")
     return memory.CUDAPluggableAllocator(_library.path(), f"berth_torch_{placement}",
                                          "berth_torch_free")
