@@ -665,7 +665,7 @@ check-package: deb
 	    exit $$status
 
 .PHONY: check-browser
-check-browser: ## open the page of berth report in headless Chromium: wide, narrow, light, dark
+check-browser: ## open the pages of berth report and fleet in headless Chromium: wide, narrow, light, dark
 	@tests/lib/deps.sh build browser
 	$(AGAIN) all
 	@BIN=$(BUILD)/bin tests/browser/run.sh

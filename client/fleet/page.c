@@ -13,6 +13,7 @@
 #define ROWS_MOST    500 /* slow nodes on the page */
 #define CLASSES_MOST 50
 #define BINS         61 /* of a histogram, an odd number: the one in the middle is the class */
+#define WORD_MOST    30 /* columns of a name in one line */
 #define WIDTH        560
 #define HEIGHT       110
 
@@ -23,9 +24,13 @@ static void put_cell(struct ui *page, const char *text)
     ui_put(page, "</td>");
 }
 
-/* A cell whose text is not wrapped. */
+/* A cell whose text is not wrapped, unless it is as long as a path. */
 static void put_word(struct ui *page, const char *text)
 {
+    if (ui_columns(text) > WORD_MOST) {
+        put_cell(page, text);
+        return;
+    }
     ui_put(page, "<td style=\"text-align:left\">");
     picture_text(page, text);
     ui_put(page, "</td>");
@@ -33,6 +38,7 @@ static void put_word(struct ui *page, const char *text)
 
 static void put_titles(struct ui *page, const char *const *title, size_t count)
 {
+    report_hint(page);
     ui_put(page, "<div class=\"scroll\"><table class=\"facts\"><tr>");
     for (size_t i = 0; i < count; i++)
         ui_put(page, "<th class=\"t\">%s</th>", title[i]);

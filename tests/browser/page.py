@@ -1,4 +1,4 @@
-"""Opens the page of berth report in headless Chromium: nothing overflows or is cut, every picture is
+"""Opens the pages of berth report and berth fleet in headless Chromium: nothing overflows or is cut, every picture is
 drawn, and all that is wider than the screen says so.
 
 Prints TAP. Talks to the browser by its DevTools pipe: JSON messages that end with a NUL.
@@ -14,13 +14,15 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / folder) for folder in ("lib", "bench", "system")]
+sys.path[:0] = [str(HERE.parent / folder) for folder in ("lib", "system", "bench")]
 from berthd import BIN, NODES  # noqa: E402
+from fleet import SERIES, archive, drawn  # noqa: E402
 from health import recorded_but  # noqa: E402
 from hive_node import Hives  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
-PAGES = ["mi250x", "gh200-quad", "h200x4", "mi300a", "epyc-2s", "hives", "degraded"]  # hives: 64 GPUs
+REPORTS = ["mi250x", "gh200-quad", "h200x4", "mi300a", "epyc-2s", "hives", "degraded"]  # hives: 64 GPUs
+FLEETS = ["fleet", "sound-fleet", "names-fleet"]  # with slow nodes, without, with long names
 VIEWS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
 # What a reader cannot see: text cut at its box or over its edge, pictures wider than their column,
 # boxes that scroll without a word, pale boxes on a dark page.
@@ -107,15 +109,34 @@ def node_of(name, folder):
     return contextlib.nullcontext(NODES / name if (NODES / name).exists() else Hives([8] * 8).write(pathlib.Path(folder) / name, pairs=4))
 
 
+def write_report(name, folder, page):
+    with node_of(name, folder) as node:
+        subprocess.run([BIN / "berth", "--node", node, "report", "-o", page], check=True)
+
+
+def write_fleet(name, folder, page):
+    """40 drawn nodes, every fourth with the driver 580, which makes its gpu1 slow; two pairs are slow by themselves."""
+    nodes = pathlib.Path(folder) / name
+    nodes.mkdir()
+    faults = {4 * i: drawn.Fault(0.06, ("gpu1",)) for i in range(10)} | {7: drawn.Fault(0.3, ("gpu0", "gpu2")), 9: drawn.Fault(0.05, ("gpu1", "gpu3"))}
+    archive(nodes / "all.tar", faults.get if name == "fleet" else {}, nodes=40, software=lambda i: {"driver": "570.1" if i % 4 else "580.2", "kernel": "6.8"})
+    if name == "names-fleet":
+        for i in range(5):
+            record = nodes / ("rack-7-chassis-11-slot-3." * 5 + str(i))
+            record.mkdir()
+            for file, text in drawn.files(SERIES, record.name, drawn.draw_node(SERIES, i, drawn.Fault(0.4, ("gpu0",))), {"driver": "570.1"}).items():
+                (record / file).write_text(text)
+    subprocess.run([BIN / "berth", "fleet", "-o", page, nodes], check=True, stdout=subprocess.DEVNULL)
+
+
 def pages_fit_and_are_drawn():
     kept = os.environ.get("SCREENSHOTS")  # a folder where they stay
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # the browser still writes while it ends
         browser = Browser(folder + "/profile")
         try:
-            for name in PAGES:
+            for name in REPORTS + FLEETS:
                 page = pathlib.Path(folder) / f"{name}.html"
-                with node_of(name, folder) as node:
-                    subprocess.run([BIN / "berth", "--node", node, "report", "-o", page], check=True)
+                (write_fleet if name in FLEETS else write_report)(name, folder, page)
                 for width, scheme in VIEWS:
                     browser.open(page, width, scheme)
                     seen = (name, width, scheme)
