@@ -619,7 +619,7 @@ BERTH_PUBLIC void berth_copier_free(struct berth_copier *copier);
  *
  * Makes one copy as cuMemcpyAsync or hipMemcpyAsync does where that is as fast; below 4 MiB; for
  * pageable, managed and captured copies; and without advice. Asks the daemon once for each pair of
- * places and power of two of bytes, at most 200 ms each time. Asks no more once it got no answer.
+ * places and power of two of bytes, at most 2 s each time. Asks no more once it got no answer.
  *
  * Fails with SYSTEM when the driver refuses. What was started by then is still before later work in
  * the stream. */

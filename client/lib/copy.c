@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define ADVICE_MAX  256
-#define LEAST_CLASS 22  /* below 1 << 22 bytes finding the places costs more than a split gains */
-#define ASK_MS      200 /* longest time of one question */
+#define LEAST_CLASS 22   /* below 1 << 22 bytes finding the places costs more than a split gains */
+#define ASK_MS      2000 /* longest time of one question */
 
 struct berth_copier {
     struct berth *berth; /* borrowed */
