@@ -27,11 +27,8 @@ static void put_cell(struct ui *page, const char *text)
 /* A cell whose text is not wrapped, unless it is as long as a path. */
 static void put_word(struct ui *page, const char *text)
 {
-    if (ui_columns(text) > WORD_MOST) {
-        put_cell(page, text);
-        return;
-    }
-    ui_put(page, "<td style=\"text-align:left\">");
+    ui_put(page, ui_columns(text) > WORD_MOST ? "<td class=\"t\" style=\"min-width:16rem\">"
+                                              : "<td style=\"text-align:left\">");
     picture_text(page, text);
     ui_put(page, "</td>");
 }

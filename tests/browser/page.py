@@ -144,6 +144,8 @@ def pages_fit_and_are_drawn():
                     assert browser.value("document.documentElement.scrollWidth") <= width, (seen, beyond)
                     faults = browser.value(FAULTS)
                     assert faults == [], (seen, faults)
+                    tall = browser.value("Math.max(0, ...[...document.querySelectorAll('table.facts tr')].map(e => e.getBoundingClientRect().height))")
+                    assert tall < 500, (seen, tall)
                     small = browser.value("[...document.querySelectorAll('svg')].filter(e => !e.closest('.key') && e.getBoundingClientRect().width < 60 || e.getBoundingClientRect().height < 4).length")
                     assert small == 0 and browser.value("document.querySelectorAll('svg').length") > 0, (seen, small)
                     ink, paper = (browser.value(f"getComputedStyle(document.body).{key}") for key in ("color", "backgroundColor"))
