@@ -60,7 +60,8 @@ struct berth {
     /* Files of a reply, for berth_map. */
     bool takes_files;
     int passed[LIB_PASSED];
-    size_t passed_count; /* more than LIB_PASSED: too many came */
+    size_t passed_count;
+    bool passed_are_wrong; /* more came, or this process could not take all */
     /* bytes ever received; those when the files came */
     uint64_t received, passed_at;
     struct lib_pending *first, **last;

@@ -117,7 +117,8 @@ static int open_map(struct berth *berth, const int fd[LIB_PASSED], int64_t map_a
 {
     if (fd[0] < 0 || fd[1] < 0 || map_at < 0 || map_at > 1 || page_at != 1 - map_at)
         return lib_fail(berth, BERTH_ERROR_PROTOCOL,
-                        "the daemon's reply to " METHOD " comes without its two files");
+                        "the daemon's reply to " METHOD " comes without its two files, or this "
+                        "process has no free descriptors for them");
     struct berth_map *map = calloc(1, sizeof *map);
     if (map == NULL)
         return lib_fail_memory(berth);

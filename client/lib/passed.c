@@ -6,13 +6,15 @@
 
 #include "lib/lib.h"
 
+/* Keeps a file, or closes one too many. */
 static void keep(struct berth *berth, int fd)
 {
     if (berth->passed_count < LIB_PASSED)
-        berth->passed[berth->passed_count] = fd;
-    else
+        berth->passed[berth->passed_count++] = fd;
+    else {
         close(fd);
-    berth->passed_count++;
+        berth->passed_are_wrong = true;
+    }
 }
 
 ssize_t lib_passed_receive(struct berth *berth, char *data, size_t room)
@@ -38,7 +40,7 @@ ssize_t lib_passed_receive(struct berth *berth, char *data, size_t room)
                 berth->passed_at = berth->received + (uint64_t)n;
             }
     if ((message.msg_flags & MSG_CTRUNC) != 0)
-        berth->passed_count = LIB_PASSED + 1; /* more than fit */
+        berth->passed_are_wrong = true;
     return n;
 }
 
@@ -52,7 +54,7 @@ bool lib_passed_are_here(const struct berth *berth)
 
 bool lib_passed_take(struct berth *berth, int ret_fd[LIB_PASSED])
 {
-    if (!lib_passed_are_here(berth) || berth->passed_count != LIB_PASSED)
+    if (!lib_passed_are_here(berth) || berth->passed_count != LIB_PASSED || berth->passed_are_wrong)
         return false;
     memcpy(ret_fd, berth->passed, sizeof berth->passed);
     berth->passed_count = 0;
@@ -61,7 +63,8 @@ bool lib_passed_take(struct berth *berth, int ret_fd[LIB_PASSED])
 
 void lib_passed_drop(struct berth *berth)
 {
-    for (size_t i = 0; i < berth->passed_count && i < LIB_PASSED; i++)
+    for (size_t i = 0; i < berth->passed_count; i++)
         close(berth->passed[i]);
     berth->passed_count = 0;
+    berth->passed_are_wrong = false;
 }

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "lib/lib.h"
 
@@ -368,6 +369,37 @@ static void files_belong_to_their_reply(void **state)
     assert_int_equal(open_files(), before);
 }
 
+/* The kernel drops the files when the process may open no more; none of its own is closed then. */
+static void files_that_do_not_fit_close_nothing(void **state)
+{
+    (void)state;
+    struct block block = good();
+    struct rlimit all, few;
+    int peer, fd[2] = {file_of('m', &block), file_of('p', &block)};
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+    for (int room = 0; room < 2; room++) {
+        struct berth *berth = map_files_connect(&peer);
+        struct berth_map *map = NULL;
+        int own = open("/dev/null", O_RDONLY | O_CLOEXEC), next = dup(own);
+        size_t before = open_files();
+        map_files_say(peer, MAP_REPLY, sizeof MAP_REPLY, fd, 2);
+        close(next);
+        few = (struct rlimit){(rlim_t)(next + room), all.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        int status = berth_map(berth, &map);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+        assert_int_equal(status, BERTH_ERROR_PROTOCOL);
+        assert_non_null(strstr(berth_error_detail(berth), "free descriptors"));
+        assert_int_equal(open_files(), before - 1);
+        assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+        close(own);
+        close(peer);
+        berth_free(berth);
+    }
+    close(fd[0]);
+    close(fd[1]);
+}
+
 static void the_page_tells_of_a_newer_snapshot_and_of_the_end(void **state)
 {
     (void)state;
@@ -404,6 +436,7 @@ int main(void)
         cmocka_unit_test(no_random_damage_does),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(files_belong_to_their_reply),
+        cmocka_unit_test(files_that_do_not_fit_close_nothing),
         cmocka_unit_test(the_page_tells_of_a_newer_snapshot_and_of_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
