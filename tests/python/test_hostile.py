@@ -1,7 +1,10 @@
 """Peers in place of the daemon that answer wrongly, late or not at all."""
 import asyncio
+import contextlib
 import json
+import os
 import re
+import signal
 import threading
 
 import berth
@@ -23,7 +26,9 @@ def status(**changes):
 
 BROKEN = {  # what one answer is, and a part of the line about it
     "no JSON": (b"{\0", "no JSON"), "nothing": (b"\0", "no JSON"), "UTF-8": (b"\xff\0", "no JSON"),
-    "half a pair": (b'{"parameters": NaN}\0', "no JSON"), "an array": (b"[]\0", "no object"),
+    "NaN": (b'{"parameters": NaN}\0', "no JSON"), "an array": (b"[]\0", "no object"),
+    "half a pair": (status(version="\ud800"), "no JSON"), "NUL": (status(version="a\0b"), "no JSON"),
+    "NUL in a key": (status(**{"a\0b": 1}), "no JSON"), "NUL in an array": (status(problems=["\0"]), "no JSON"),
     "nested": (b"[" * 200000 + b"\0", "nested too deeply"),
     "long number": (b'{"parameters":{"clients":' + b"9" * 5000 + b"}}\0", ""),
     "parameters": (message({"parameters": 1}), "wrong types"),
@@ -160,3 +165,25 @@ def test_streams_end():
         assert [next(stream).snapshot, next(stream).snapshot] == ["1", "1"]
         with pytest.raises(berth.Closed):
             next(stream)
+
+
+def test_fork_beside_a_call_of_another_thread():
+    """The lock that the thread holds is no lock of the child's."""
+    called = threading.Event()
+
+    def answer(question):
+        if question["parameters"] == {"number": 1}:
+            called.set()
+            threading.Event().wait(60)
+        return [status()]
+
+    with Service(answer) as service, berth.Client(service.path) as client:
+        threading.Thread(target=client.call, args=("a.b.C",), kwargs={"number": 1}, daemon=True).start()
+        assert called.wait(30)
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(BaseException):
+                signal.alarm(10)
+                os._exit(0 if client.status().version == "9" else 1)
+            os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0

@@ -39,8 +39,11 @@ class AsyncConnection(Base):
             self._turn = asyncio.Lock()
         return self._turn
 
+    def _forked(self) -> None:
+        super()._forked()
+        self._turn = None
+
     async def _connect(self) -> socket.socket:
-        self._forked()
         if self._socket is not None:
             return self._socket
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

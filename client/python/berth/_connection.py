@@ -5,6 +5,7 @@ import os
 import socket
 import threading
 import time
+import weakref
 from types import TracebackType
 from typing import Any, Dict, Iterator, Mapping, Optional, Type, TypeVar
 
@@ -17,6 +18,17 @@ from .errors import BadReply, Closed, Error, NoDaemon, TimedOut
 T = TypeVar("T")
 TIMEOUT_S = 30.0
 GET_NODE = "io.berth.Fabric.GetNode"
+
+
+_kept: weakref.WeakSet[Base] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for connection in list(_kept):
+        connection._forked()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class Deadline:
@@ -54,7 +66,7 @@ class Base:
         self.path, self.timeout = _wire.socket_path(path), timeout
         self._socket: Optional[socket.socket] = None
         self._inbox = _wire.Inbox()
-        self._process = os.getpid()
+        _kept.add(self)
 
     def _drop(self) -> None:
         connection, self._socket = self._socket, None
@@ -71,9 +83,7 @@ class Base:
 
     def _forked(self) -> None:
         """A child of fork leaves the connection to its parent."""
-        if self._process != os.getpid():
-            self._drop()
-            self._process = os.getpid()
+        self._drop()
 
 
 class Connection(Base):
@@ -93,8 +103,11 @@ class Connection(Base):
     def close(self) -> None:
         self._drop()
 
+    def _forked(self) -> None:
+        super()._forked()
+        self._lock = threading.Lock()  # another thread of the parent may hold the old one
+
     def _connect(self, deadline: Deadline) -> socket.socket:
-        self._forked()
         if self._socket is not None:
             return self._socket
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -84,7 +84,7 @@ class Copier:
     kept: Optional[Copier] = None
 
     def __init__(self) -> None:
-        self.process, self.handle, self.copier = os.getpid(), _Handle(), c_void_p()
+        self.handle, self.copier = _Handle(), c_void_p()
         try:
             self.handle.connect()
         except errors.Error:
@@ -100,11 +100,20 @@ class Copier:
 def copy(to: int, from_: int, size: int, stream: int) -> str:
     """Starts a copy; gives how it is made."""
     with _lock:
-        if Copier.kept is None or Copier.kept.process != os.getpid():
+        if Copier.kept is None:
             Copier.kept = Copier()
         kept, library = Copier.kept, Copier.kept.handle.library
         kept.handle.check(library.berth_copy(kept.copier, to, from_, size, stream))
         return str(library.berth_copy_how(kept.copier).decode(errors="replace"))
+
+
+def _forked() -> None:
+    """Makes anew what another thread of the parent may use."""
+    global _lock
+    _lock, Copier.kept = threading.Lock(), None
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def has_driver() -> bool:

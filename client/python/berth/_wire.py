@@ -76,6 +76,19 @@ def _refuse(token: str) -> NoReturn:
     raise ValueError(f"{token} is no JSON")
 
 
+def _check_texts(value: Any) -> None:
+    """ValueError: a text that no other program takes, with a NUL or half a pair of surrogates."""
+    if isinstance(value, str):
+        value.encode()
+        if "\0" in value:
+            raise ValueError("a text has a NUL")
+    elif isinstance(value, (list, dict)):
+        for item in value:
+            _check_texts(item)
+        if isinstance(value, dict):
+            _check_texts(list(value.values()))
+
+
 def read(message: bytes, errors: Mapping[str, Type[DaemonError]]) -> Tuple[Dict[str, Any], bool]:
     """Parameters of a reply, and whether further replies follow. Raises the error that it reports.
 
@@ -83,6 +96,8 @@ def read(message: bytes, errors: Mapping[str, Type[DaemonError]]) -> Tuple[Dict[
     """
     try:
         reply = json.loads(message.decode(), parse_constant=_refuse)
+        if b"\\u" in message:
+            _check_texts(reply)
     except RecursionError:
         raise BadReply("the daemon's answer is nested too deeply") from None
     except MemoryError:
