@@ -7,6 +7,7 @@ import os
 import pathlib
 import pickle
 import re
+import socket
 
 import berth
 import idl
@@ -189,3 +190,20 @@ def test_many_at_once(mi250x):
             return await asyncio.gather(*(client.alloc(n << 20, allowed=None) for n in range(1, 9)))
     calls = [answer.options[0].call for answer in asyncio.run(ask())]
     assert calls == [f"numa_alloc_onnode({n << 20}, 0)" for n in range(1, 9)]
+
+
+def test_an_abstract_name(tmp_path):
+    """A socket without a file, which libberth and so berth.empty reach by the same variable."""
+    name = f"berth-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"\0{name}")
+        listener.listen()
+        with berth.Client(f"@{name}", timeout=0.1) as client:
+            with pytest.raises(berth.TimedOut):
+                client.status()
+
+        async def wait():
+            async with aio.Client(f"@{name}", timeout=0.1) as client:
+                await client.status()
+        with pytest.raises(berth.TimedOut):
+            asyncio.run(wait())

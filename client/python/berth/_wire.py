@@ -19,9 +19,12 @@ def socket_path(path: Optional[str]) -> str:
 
 
 def try_connect(connection: socket.socket, path: str) -> bool:
-    """False while the daemon's queue is full; a socket that does not block cannot wait there."""
+    """False while the daemon's queue is full; a socket that does not block cannot wait there.
+
+    A path that begins with @ is an abstract name, as for libberth.
+    """
     try:
-        connection.connect(path)
+        connection.connect("\0" + path[1:] if path.startswith("@") else path)
     except BlockingIOError:
         return False
     return True
