@@ -4,36 +4,32 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/sealed.h"
 #include "measure/sched.h"
 
-/* The page as the daemon sees it. The thread that locks the mutex is the loop's; when the thread
- * ends, however that comes, the kernel marks the mutex's first word (robust futexes). */
-struct owned_page {
-    char magic[8];
-    uint64_t generation;
-    pthread_mutex_t owner;
-};
-_Static_assert(offsetof(struct owned_page, generation) == offsetof(struct map_page, generation) &&
-                   offsetof(struct owned_page, owner) + offsetof(pthread_mutex_t, __data.__lock) ==
-                       offsetof(struct map_page, owner),
-               "the layout of the page");
-
-static struct owned_page *owned(struct map_page *page) { return (struct owned_page *)page; }
-
-static bool own(struct owned_page *page)
+/* Has the kernel mark the page's owner when this thread ends, however that comes (robust futexes).
+ * glibc's list, of mutexes that nothing here uses, rests meanwhile. The list lies in this process,
+ * so that the page shows no address of its memory. */
+static bool own(struct map_keep *keep)
 {
-    pthread_mutexattr_t attributes;
-    if (pthread_mutexattr_init(&attributes) != 0)
+    size_t size;
+    keep->list.list.next = &keep->entry;
+    keep->entry.next = &keep->list.list;
+    keep->list.futex_offset = (long)((uintptr_t)&keep->page->owner - (uintptr_t)&keep->entry);
+    if (syscall(SYS_get_robust_list, 0, &keep->before, &size) != 0 ||
+        syscall(SYS_set_robust_list, &keep->list, sizeof keep->list) != 0)
         return false;
-    bool ok = pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 &&
-              pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0 &&
-              pthread_mutex_init(&page->owner, &attributes) == 0 &&
-              pthread_mutex_lock(&page->owner) == 0;
-    pthread_mutexattr_destroy(&attributes);
-    return ok;
+    __atomic_store_n(&keep->page->owner, (uint32_t)gettid(), __ATOMIC_RELEASE);
+    return true;
+}
+
+static void disown(struct map_keep *keep)
+{
+    __atomic_store_n(&keep->page->owner, 0, __ATOMIC_RELEASE);
+    syscall(SYS_set_robust_list, keep->before, sizeof *keep->before);
 }
 
 static void drop_map(struct map_keep *keep)
@@ -62,16 +58,17 @@ enum berth_code map_keep_begin(struct map_keep *keep, struct notifier *notifier,
     enum berth_code code = sealed_page("berth-page", MAP_PAGE_BYTES, &page, &keep->page_fd, err);
     if (code != BERTH_OK)
         return code;
-    if (!own(page)) {
-        munmap(page, MAP_PAGE_BYTES);
-        close(keep->page_fd);
-        return err_set(err, BERTH_UNAVAILABLE, "no robust futex for programs that map the answers");
-    }
     *keep = (struct map_keep){.notifier = notifier,
                               .sched = sched,
                               .page = page,
                               .page_fd = keep->page_fd,
                               .listener.woken = snapshot_published};
+    if (!own(keep)) {
+        munmap(page, MAP_PAGE_BYTES);
+        close(keep->page_fd);
+        *keep = (struct map_keep){0};
+        return err_set(err, BERTH_UNAVAILABLE, "no robust futex for programs that map the answers");
+    }
     memcpy(keep->page->magic, MAP_MAGIC, sizeof keep->page->magic);
     snapshot_published(&keep->listener);
     notifier_listen(notifier, &keep->listener);
@@ -97,7 +94,7 @@ void map_keep_done(struct map_keep *keep)
         return;
     notifier_leave(keep->notifier, &keep->listener);
     drop_map(keep);
-    pthread_mutex_unlock(&owned(keep->page)->owner);
+    disown(keep);
     munmap(keep->page, MAP_PAGE_BYTES);
     close(keep->page_fd);
     *keep = (struct map_keep){0};

@@ -4,7 +4,7 @@
  * Programs keep theirs. Loop thread only. Zero-initialise.
  */
 #pragma once
-#include <pthread.h>
+#include <linux/futex.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -19,6 +19,9 @@ struct map_keep {
     struct notifier_listener listener;
     struct map_page *page; /* NULL: nobody has asked */
     int page_fd;
+    /* by which the kernel marks the page's owner; before: the thread's list until then */
+    struct robust_list_head list, *before;
+    struct robust_list entry;
     /* of generation; 0: there is no map */
     uint64_t generation;
     int map_fd;

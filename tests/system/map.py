@@ -108,6 +108,8 @@ def nobody_can_change_the_files():
             close(again)
             with mmap.mmap(sealed, 0, prot=mmap.PROT_READ) as view:
                 assert view[:8] == b"berthmap"
+        with mmap.mmap(page, 0, prot=mmap.PROT_READ) as view:  # two words, and no address of the daemon's memory
+            assert not any(view[20:]), view[:128]
         close(file, page)
 
 
