@@ -12,6 +12,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 70
 [ $# -gt 0 ] || set -- check
 export BUILD=${BUILD:-build} CMOCKA_MESSAGE_OUTPUT=TAP
+unset COLUMNS # what the command prints into a pipe is 100 columns wide
 export BIN=$BUILD/bin ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 LOGS=$BUILD/check
 case $1 in all | faults | slurm | sanitized | threads) LOGS=$BUILD/check-all ;; esac

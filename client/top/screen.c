@@ -264,14 +264,15 @@ static void draw_node(struct screen *screen)
         {
             const char *kind = ui_member(place, "kind"), *name = ui_member(place, "name");
             int64_t bytes = json_integer_value(json_object_get(place, "capacity_bytes"));
-            char memory[UI_NUMBER], claim[LINE_BYTES / 2], what[24];
+            char memory[UI_NUMBER], claim[LINE_BYTES / 2], what[32];
             bool has_cpus = strcmp(kind, "llc") == 0 || strcmp(kind, "numa") == 0;
             const char *interface = ui_member(json_object_get(place, "details"), "interface");
             if (strcmp(kind, kinds[k]) != 0)
                 continue;
             claim_of(top, place, claim, sizeof claim);
             snprintf(
-                what, sizeof what, "%s%.20s", strcmp(kind, "llc") == 0 ? "L3 " : "",
+                what, sizeof what, "%s%.20s",
+                strcmp(kind, "llc") == 0 ? "L3 " : has_cpus ? "cpus " : "",
                 *interface != '\0' ? interface
                 : has_cpus         ? ui_member(place, "cpus")
                                    : model_of(place));

@@ -371,33 +371,6 @@ static void put_chosen(struct view *view, const struct ui_cells *cells)
     ui_chosen_rest(view->ui, cells, &view->options->choice);
 }
 
-static void put_turned(struct view *view, const struct ui_cells *cells)
-{
-    struct ui_cells *turned = ui_pivot(cells);
-    if (turned == NULL) {
-        view->ui->failed = true;
-        return;
-    }
-    put_groups(view, turned, TURNED_MOST);
-    ui_cells_free(turned);
-}
-
-/* Prints every combination, with sizes down the rows where the pairs of places fit into columns. */
-static void put_all(struct view *view, const struct ui_cells *cells)
-{
-    if (!ui_pivot_helps(cells)) {
-        put_groups(view, cells, cells->count);
-        return;
-    }
-    struct ui_cells *turned = ui_pivot(cells);
-    view->ui->failed = view->ui->failed || turned == NULL;
-    if (turned != NULL)
-        put_groups(view, turned, turned->count);
-    ui_cells_free(turned);
-}
-
-/* ---- the answer ---- */
-
 /* The combination of axes that is meant: the only one, else that of the options and the defaults;
  * NULL where no one is. */
 static const struct ui_group *find_meant(const struct ui_cells *cells,
@@ -408,6 +381,33 @@ static const struct ui_group *find_meant(const struct ui_cells *cells,
             return &cells->group[g];
     return NULL;
 }
+
+/* Prints another axis down the rows: at the defaults, else the first tables of most; of all axes,
+ * every table. */
+static void put_turned(struct view *view, const struct ui_cells *cells, size_t most)
+{
+    const struct ui_matrix_options *options = view->options;
+    struct ui_cells *turned = ui_pivot(cells);
+    if (turned == NULL)
+        view->ui->failed = true;
+    else if (!options->all && !options->all_sizes && turned->count > 1 &&
+             find_meant(turned, &options->choice) != NULL)
+        put_chosen(view, turned);
+    else
+        put_groups(view, turned, most);
+    ui_cells_free(turned);
+}
+
+/* Prints every combination, with sizes down the rows where the pairs of places fit into columns. */
+static void put_all(struct view *view, const struct ui_cells *cells)
+{
+    if (ui_pivot_helps(cells))
+        put_turned(view, cells, SIZE_MAX);
+    else
+        put_groups(view, cells, cells->count);
+}
+
+/* ---- the answer ---- */
 
 /* Prints the best and the worst of the cells that are meant; false where there are none. */
 static bool put_ends(const struct view *view, struct ui *ui, const struct ui_group *group,
@@ -536,7 +536,7 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     else if (cells->count > 3 && cells->cells < 4 * cells->count)
         put_list(&view, cells);
     else if (cells->count > GROUPS_MOST && ui_pivot_helps(cells))
-        put_turned(&view, cells);
+        put_turned(&view, cells, TURNED_MOST);
     else
         put_groups(&view, cells, GROUPS_MOST);
     ui_sizes_rest(ui, &others);

@@ -9,6 +9,7 @@
 
 #define DEFAULT_WIDTH 100
 #define LEAST_WIDTH   60
+#define MOST_WIDTH    1000
 
 /* Reads the locale's name without setting it: setlocale reads files and would change the format of
  * numbers. */
@@ -23,9 +24,24 @@ static bool is_utf8(void)
     return false;
 }
 
+/* Keeps a width within what tables are laid out for. */
+static int clamp_width(long columns)
+{
+    return (int)(columns < LEAST_WIDTH ? LEAST_WIDTH : columns > MOST_WIDTH ? MOST_WIDTH : columns);
+}
+
+/* Width where there is no terminal: COLUMNS, else the default. */
+static int piped_width(void)
+{
+    const char *text = getenv("COLUMNS");
+    char *end = NULL;
+    long columns = text == NULL ? 0 : strtol(text, &end, 10);
+    return columns > 0 && *end == '\0' ? clamp_width(columns) : DEFAULT_WIDTH;
+}
+
 void ui_init(struct ui *ui, int fd)
 {
-    *ui = (struct ui){.utf8 = is_utf8(), .width = DEFAULT_WIDTH};
+    *ui = (struct ui){.utf8 = is_utf8(), .width = piped_width()};
     ui->is_terminal = isatty(fd) != 0;
     if (!ui->is_terminal)
         return;
@@ -34,7 +50,7 @@ void ui_init(struct ui *ui, int fd)
     ui->colour = ui->can_redraw && (no_color == NULL || *no_color == '\0');
     struct winsize size;
     if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        ui->width = size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
+        ui->width = clamp_width(size.ws_col);
 }
 
 void ui_done(struct ui *ui)

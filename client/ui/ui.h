@@ -28,7 +28,7 @@ enum ui_style { UI_PLAIN, UI_BOLD, UI_DIM, UI_GOOD, UI_WARN, UI_BAD };
 
 /* Reads the abilities of the terminal behind fd. UTF-8 comes from LC_ALL, LC_CTYPE, LANG. Redrawing
  * needs a terminal with TERM other than dumb, and colour no NO_COLOR besides. Width: the
- * terminal's, at least 60; 100 without a terminal. */
+ * terminal's; without one COLUMNS, else 100; 60 to 1000. */
 void ui_init(struct ui *ui, int fd);
 void ui_done(struct ui *ui);
 

@@ -97,7 +97,7 @@ static void put_list(struct ui *ui, const struct list *list, size_t end)
         list->put(&item, list->items, i);
         size_t later = i + 1 < count, more = count_rows(&item);
         if (more > 0 && shown > 0 && count_rows(ui) + more + later > end) {
-            ui_put(ui, "  and %zu more (--json has them)\n", count - i);
+            ui_put(ui, "  and %zu more (--why | less shows them)\n", count - i);
             i = count;
         } else if (more > 0) {
             ui_style(ui, list->style);

@@ -92,9 +92,9 @@ def of_why():
             assert {"Decided by"} <= set(lines) and any(line.startswith("Evidence") for line in lines), (name, words, lines)
             assert " ".join(lines).lower().count("not proven") <= 1, lines
             if name == "mi250x" and "alltoall" in words:
-                assert re.search(r"  and [0-9]+ more \(--json has them\)", "\n".join(lines)), lines
+                assert re.search(r"  and [0-9]+ more \(--why \| less shows them\)", "\n".join(lines)), lines
                 piped = subprocess.run([BIN / "berth", *node, "bind", *words, "--why"], capture_output=True, text=True, env=PLAIN, check=True).stdout
-                assert " more (--json" not in piped and "HSA_ENABLE_PEER_SDMA has no effect where" in piped, piped
+                assert " more (--why" not in piped and "HSA_ENABLE_PEER_SDMA has no effect where" in piped, piped
     evidence = fits("--node", NODES / "h200x4", "bind", "-n", "2", "--host-bytes", "1G", "--why")
     at = next(i for i, line in enumerate(evidence) if line.startswith("Evidence, measured 20"))
     assert any(re.fullmatch(r"  host_gpu_copy_engine (numa0 . gpu[0-3]|gpu[0-3] . numa0): [0-9.]+ GB/s \([0-9.]+ to [0-9.]+ GB/s\)", line) for line in evidence[at:]), evidence
@@ -107,6 +107,30 @@ def of_this_machine():
         for words, first in SCREENS:
             lines = fits("--socket", daemon.socket, *words)
             assert re.match(first, lines[0]), (words, lines[0])
+
+
+def a_matrix_is_one_table():
+    """At the metric's default axes, with an axis down the rows where the places are few; the others by option."""
+    node = ("--node", NODES / "h200x4")
+    for metric in ("kind_copy", "collective_bandwidth", "collective_latency"):
+        lines = fits(*node, "matrix", metric)
+        assert len([line for line in lines if "95 % interval" in line]) == 1, lines
+        assert re.search(r"more combinations of axes with --where [a-z]+=[a-z0-9|]+, --where", " ".join(lines)), lines
+        assert len([line for line in shown(*node, "matrix", metric, "--all")[1] if "95 % interval" in line]) > 7
+    four = fits(*node, "matrix", "collective_latency", "--where", "members=4")
+    assert "with --where operation=broadcast|reduce" in " ".join(four) and "bytes=8 members=4 operation=allreduce" in "\n".join(four), four
+
+
+def pipes_have_the_width_of_columns():
+    """A pager on a narrow terminal exports COLUMNS; what is no number of columns is as if not there."""
+    def widest(columns):
+        done = subprocess.run([BIN / "berth", "--node", NODES / "mi250x", "topo"], capture_output=True, text=True, env={**PLAIN, "COLUMNS": columns}, check=True)
+        return max(len(line) for line in done.stdout.splitlines())
+
+    assert widest("80") <= WIDTH < widest("100") <= 100, (widest("80"), widest("100"))
+    for columns in ("", "0", "-80", "80x", "wide"):
+        assert widest(columns) == widest("100"), columns
+    assert widest("1") == widest("60") and widest("99999999999999999999") == widest("1000") > 100
 
 
 def plain_terminals():
@@ -150,4 +174,4 @@ def helps():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([helps, plain_terminals, cases_without_an_answer, of_recorded_nodes, refusals, of_four_packages, of_why, of_this_machine]) > 0)
+    sys.exit(run_tests([helps, a_matrix_is_one_table, pipes_have_the_width_of_columns, plain_terminals, cases_without_an_answer, of_recorded_nodes, refusals, of_four_packages, of_why, of_this_machine]) > 0)

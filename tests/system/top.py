@@ -67,7 +67,7 @@ def views_and_keys():
     is_built()
     with Daemon("--node", NODES / "h200x4") as daemon:
         top = Terminal(daemon.socket)
-        top.until("h200x4", "healthy: ", "measured last 20", "store ", "numa0", "gpu3", "H200", "nic0    eth0", "L3 0-63", "q quit")
+        top.until("h200x4", "healthy: ", "measured last 20", "store ", "numa0", "gpu3", "H200", "nic0    eth0", "cpus 0-63", "L3 0-63", "q quit")
         top.key("v")
         top.until("cpu_pingpong", "gpu_gpu_copy_engine", "397 GB/s")
         top.key("h")
