@@ -92,7 +92,7 @@ static void describe(const struct lib_driver_names *names, struct lib_copy_advic
     char buffer[24];
     for (int i = 0; i < advice->parts; i++) {
         const struct lib_copy_part *part = &advice->part[i];
-        char text[80];
+        char text[128]; /* room for the longest names and numbers */
         int length = snprintf(text, sizeof text, "%s%.1f %%", i > 0 ? ", " : "", 100 * part->share);
         for (int k = 1; k < part->hops; k++)
             length += snprintf(text + length, sizeof text - (size_t)length, " through %s",

@@ -81,17 +81,17 @@ static void say(struct scene *scene, const char *parameters)
     scene->daemon.reply[scene->daemon.said++] = text;
 }
 
-/* The gpus of the stand-in's node. */
-static void say_node(struct scene *scene)
+/* The gpus of the stand-in's node, whose names begin so. */
+static void say_node_of(struct scene *scene, const char *gpu)
 {
     char text[4096];
     size_t used = (size_t)snprintf(text, sizeof text, "{\"name\":\"n\",\"places\":[");
     for (int i = 0; i < scene->driver->count; i++) {
         const struct lib_pci *pci = &scene->driver->place[i];
         used += (size_t)snprintf(text + used, sizeof text - used,
-                                 "%s{\"name\":\"gpu%d\",\"kind\":\"gpu\",\"parent\":null,"
+                                 "%s{\"name\":\"%s%d\",\"kind\":\"gpu\",\"parent\":null,"
                                  "\"pci\":\"%04x:%02x:%02x.%x\",\"details\":{}}",
-                                 i > 0 ? "," : "", i, pci->domain, pci->bus, pci->device,
+                                 i > 0 ? "," : "", gpu, i, pci->domain, pci->bus, pci->device,
                                  pci->function);
     }
     snprintf(text + used, sizeof text - used,
@@ -99,6 +99,8 @@ static void say_node(struct scene *scene)
              "\"basis\":{\"snapshot\":\"s\",\"claims\":\"0\",\"origin\":\"standin\"}}");
     say(scene, text);
 }
+
+static void say_node(struct scene *scene) { say_node_of(scene, "gpu"); }
 
 static void open_scene(struct scene *scene)
 {

@@ -219,12 +219,12 @@ static void the_order_of_the_stream_holds(void **state)
 
 /* ---- advice that makes no sense ---- */
 
-static void advised(struct scene *scene, const char *segments, const char *how)
+static void advised_of(struct scene *scene, const char *gpu, const char *segments, const char *how)
 {
     static unsigned seed;
     struct berth_copier *before = scene->copier;
     CHECK(berth_copier_new(scene->berth, &scene->copier) == BERTH_DONE);
-    say_node(scene);
+    say_node_of(scene, gpu);
     say_route(scene, segments);
     fill(scene->host, 5 * MIB, ++seed);
     CHECK(copy(scene, scene->device, scene->host, 5 * MIB) == BERTH_DONE);
@@ -238,6 +238,14 @@ static void advised(struct scene *scene, const char *segments, const char *how)
     berth_copier_free(scene->copier);
     scene->copier = before;
 }
+
+static void advised(struct scene *scene, const char *segments, const char *how)
+{
+    advised_of(scene, "gpu", segments, how);
+}
+
+/* The longest names that a place may have. */
+#define LONG "of-twenty-two-letters-"
 
 static void senseless(struct scene *scene)
 {
@@ -272,6 +280,9 @@ static void senseless(struct scene *scene)
     advised(scene, HALF PART("copy_engine", "[\"gpu1\"]", "0.5", "9223372036854775807"),
             "50.0 %, 50.0 % through gpu1 in pieces of 16777216 bytes");
     advised(scene, HALF PART("copy_engine", "[\"gpu1\"]", "\"x\"", "1048576"), "one copy: ");
+    advised_of(scene, LONG,
+               PART("copy_engine", "[\"" LONG "1\",\"" LONG "2\"]", "1", "9223372036854775807"),
+               "100.0 % through " LONG "1 through " LONG "2 in pieces of 16777216 bytes");
 }
 
 static void senseless_advice_is_one_copy(void **state)
