@@ -79,12 +79,15 @@ void picture_label(struct picture *picture, double x, double y, double width,
 void picture_draw_box(struct picture *picture, const struct picture_box *box, const char *class,
                       const char *tip)
 {
-    ui_put(
-        picture->out,
-        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"5\" class=\"%s\"><title>",
-        box->x, box->y, box->width, box->height, class);
-    picture_text(picture->out, tip);
-    ui_put(picture->out, "</title></rect>\n");
+    ui_put(picture->out,
+           "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"5\" class=\"%s\"",
+           box->x, box->y, box->width, box->height, class);
+    bool has_tip = tip != NULL && *tip != '\0';
+    if (has_tip) {
+        ui_put(picture->out, "><title>");
+        picture_text(picture->out, tip);
+    }
+    ui_put(picture->out, has_tip ? "</title></rect>\n" : "/>\n");
 }
 
 /* ---- a placement ---- */

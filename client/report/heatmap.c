@@ -46,10 +46,11 @@ static int hue(double value, const struct map *map)
     return (int)lround(8 + 127 * share);
 }
 
-/* Writes where a cell leads, its source, interval and repetitions, or why it is missing. */
+/* Writes where a cell leads, its source and time, interval and repetitions, or why it is missing.
+ */
 static void put_tip(struct ui *page, const struct ui_one_cell *cell, const char *unit)
 {
-    char low[UI_NUMBER], high[UI_NUMBER];
+    char low[UI_NUMBER], high[UI_NUMBER], when[UI_NUMBER];
     picture_text(page, cell->from);
     ui_put(page, " to ");
     picture_text(page, cell->to);
@@ -60,6 +61,8 @@ static void put_tip(struct ui *page, const struct ui_one_cell *cell, const char 
     }
     ui_put(page, ", ");
     picture_text(page, cell->source);
+    if (cell->measured_at_s > 0)
+        ui_put(page, " %s", ui_when(when, cell->measured_at_s));
     if (!isnan(cell->low) && !isnan(cell->high))
         ui_put(page,
                strcmp(cell->source, "measured") == 0 ? ", 95 %% %s to %s"

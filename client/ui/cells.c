@@ -68,6 +68,7 @@ static struct ui_one_cell read_cell(const json_t *json)
         .low = ui_member_number(json, "low"),
         .high = ui_member_number(json, "high"),
         .repetitions = (long)json_integer_value(json_object_get(json, "repetitions")),
+        .measured_at_s = json_integer_value(json_object_get(json, "measured_at_s")),
     };
     const char *why_not = json_string_value(json_object_get(json, "why_not"));
     if (isnan(cell.value))

@@ -12,6 +12,7 @@ struct ui_one_cell {
     const char *from, *to, *source, *why_not; /* why_not: NULL when there is a value */
     double value, low, high;                  /* NAN unknown */
     long repetitions;                         /* 0 unknown */
+    int64_t measured_at_s;                    /* 0 unknown */
 };
 
 struct ui_group {
