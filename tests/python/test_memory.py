@@ -165,7 +165,12 @@ refused(ValueError, "dst is read-only", bytes(192), a)
 refused(ValueError, "dst is read-only", Device(4, data=(1 << 20, True)), bytes(4))
 refused(TypeError, "src is a float: no array, tensor or buffer", a, 1.5)
 refused(berth.Error, "the copy: ", Device(4, data=(8, False)), bytes(4))
+refused(ValueError, "dst has items of type .O", numpy.array([1], object), numpy.zeros(1))
+refused(ValueError, "src has items of type .V8", numpy.zeros(1), numpy.zeros(1, [("a", object)]))
 assert berth.copy(numpy.zeros(0), bytearray()) == "no bytes"
+times = numpy.zeros(3, "M8[ns]")
+berth.copy(times, numpy.arange(3).astype("M8[ns]"))
+assert times.astype(int).tolist() == [0, 1, 2]
 """)
 
 
@@ -173,11 +178,13 @@ def test_what_cannot_be_allocated(on_gpus):
     on_gpus("""
 for kind, says, shape, more in (
         (ValueError, "no bytes", 0, {}), (ValueError, "no bytes", (3, 0), {}),
-        (ValueError, "no bytes", (-1, -1), {}), (ValueError, "operation is", 1, {"operation": "r"}),
+        (ValueError, "no bytes", (-1, -1), {}), (ValueError, "too many bytes", 1 << 63, {}),
+        (ValueError, "too many bytes", (1 << 64) + 8, {}), (ValueError, "operation is", 1, {"operation": "r"}),
         (berth.NoSuchPlace, "gpu9", 1, {"by": "gpu9"}), (berth.Error, "", 1 << 60, {}),
         (TypeError, "", 1, {"dtype": "no type"})):
     with pytest.raises(kind, match=says):
         berth.empty(shape, **{"allowed": None, **more})
+assert berth.empty((), "f8", allowed=None).shape == ()
 """)
 
 
@@ -277,6 +284,8 @@ class Tensor:
     def numel(self): return self.about["shape"][0] // 4
     def element_size(self): return 4
     def data_ptr(self): return self.about["data"][0]
+    def is_conj(self): return False
+    def is_neg(self): return False
 stream = ctypes.c_void_p()
 assert cu.cuStreamCreate(ctypes.byref(stream), 1) == 0
 asked = []
@@ -320,6 +329,10 @@ wait()
 assert torch.equal(back, tensor)
 with pytest.raises(ValueError, match="src is not contiguous"):
     berth.copy(torch.zeros(2), view)
+with pytest.raises(ValueError, match="dst has no memory"):
+    berth.copy(torch.zeros(2, device="meta"), torch.zeros(2))
+with pytest.raises(ValueError, match="src is a conjugate or a negative that nothing has computed yet"):
+    berth.copy(torch.zeros(2, dtype=torch.complex64), torch.zeros(2, dtype=torch.complex64).conj())
 del tensor
 gc.collect()
 assert kind(address) == 1 and view.sum() == 14
@@ -339,10 +352,10 @@ def test_load(h100x2, tmp_path, monkeypatch, has_daemon):
     monkeypatch.setenv("BERTH_SOCKET", h100x2.socket if has_daemon else str(tmp_path / "none"))
     monkeypatch.setenv("BERTH_LIBRARY", str(LIBRARY))
     monkeypatch.setattr(_load, "PIECE", 1024)
-    weight = torch.randn(33, 77)
+    weight, rotated = torch.randn(33, 77), torch.randn(3, dtype=torch.complex64)
     state = {"a": weight, "tied": weight, "turned": torch.randn(40, 30).T, "steps": 5,
              "none": torch.empty(0), "one": torch.tensor(3), "bits": torch.ones(500, dtype=torch.bool),
-             "complex": torch.randn(3, dtype=torch.complex64),
+             "complex": rotated, "conjugate": rotated.conj(), "negative": rotated.conj().imag,
              "grown": torch.nn.Parameter(torch.ones(3)), "half": torch.randn(9, 200).half()}
     found = berth.load(state, "cpu")
     assert list(found) == list(state) and found["a"] is found["tied"]
@@ -356,6 +369,17 @@ def test_load(h100x2, tmp_path, monkeypatch, has_daemon):
     torch.save([weight], tmp_path / "list.pt")
     with pytest.raises(berth.Error, match="has a list, not a state dict"):
         berth.load(tmp_path / "list.pt", "cpu")
+
+
+@pytest.mark.parametrize("pci, name", (("0000:41:00.0", "gpu0"), ("0:41:0.0", "gpu0"), ("0000:42:00.0", None),
+                                       ("somewhere", None), ("", None), (None, None), ("0000:xx:00.0", None)))
+def test_a_gpu_by_its_address(monkeypatch, pci, name):
+    from berth import _load
+    its = types.SimpleNamespace(pci_domain_id=0, pci_bus_id=0x41, pci_device_id=0)
+    torch = types.SimpleNamespace(cuda=types.SimpleNamespace(get_device_properties=lambda _: its))
+    places = [types.SimpleNamespace(kind="gpu", pci=pci, name="gpu0")]
+    monkeypatch.setattr(_load, "node", lambda: types.SimpleNamespace(places=places))
+    assert _load.gpu_of(torch, types.SimpleNamespace(type="cuda")) == name
 
 
 @pytest.mark.skipif("FRAMEWORKS" not in os.environ, reason="PyTorch is for make check-frameworks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import re
 from typing import Any, Dict, List, Mapping, Optional, Union
 
 from . import _memory
@@ -20,9 +21,11 @@ def gpu_of(torch: Any, device: Any) -> Optional[str]:
     its = torch.cuda.get_device_properties(device)
     address = tuple(getattr(its, name, None) for name in
                     ("pci_domain_id", "pci_bus_id", "pci_device_id"))
+    hexadecimal = "([0-9a-fA-F]{1,8})"
     for place in node().places:
-        if place.kind == "gpu" and place.pci is not None and \
-                tuple(int(part, 16) for part in place.pci[:-2].split(":")) == address:
+        its = re.fullmatch(rf"{hexadecimal}:{hexadecimal}:{hexadecimal}\.\d", place.pci or "")
+        if place.kind == "gpu" and its is not None and \
+                tuple(int(part, 16) for part in its.groups()) == address:
             return place.name
     return None
 
@@ -70,7 +73,8 @@ class _Stage:
         if value.layout != torch.strided or value.device.type != "cpu" or value.is_quantized:
             return value.to(self.device)
         target = torch.empty(value.shape, dtype=value.dtype, device=self.device)
-        from_, to = (its.reshape(-1).view(torch.uint8) for its in (value.detach(), target))
+        value = value.detach().resolve_conj().resolve_neg()
+        from_, to = (its.reshape(-1).view(torch.uint8) for its in (value, target))
         for begin in range(0, len(from_), PIECE):
             piece = from_[begin:begin + PIECE]
             room = self.room(len(piece))
@@ -95,7 +99,8 @@ def load(source: Union[str, "os.PathLike[str]", Mapping[str, Any]],
         if not isinstance(value, torch.Tensor):
             found[name] = value
             continue
-        key = (value.data_ptr(), value.dtype, value.shape, value.stride()) \
+        key = (value.data_ptr(), value.dtype, value.shape, value.stride(), value.is_conj(),
+               value.is_neg()) \
             if value.layout == torch.strided else name
         if key not in done:
             done[key] = stage.put(value)

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import importlib
 import math
+import re
 import sys
 import weakref
 from typing import Any, Literal, NamedTuple, Optional, Sequence, Union
@@ -47,8 +48,10 @@ def empty(shape: Union[int, Sequence[int]], dtype: Any = None, *, by: Optional[s
         dtype = "B" if dtype is None else dtype
         item = memoryview(bytes(8)).cast(dtype).itemsize
     size = math.prod(sizes) * item
-    if size < 1 or min(sizes) < 1:
+    if size < 1 or min(sizes, default=1) < 1:
         raise ValueError(f"memory of shape {sizes} has no bytes")
+    if size >= 1 << 63:
+        raise ValueError(f"memory of shape {sizes} has too many bytes")
     if operation not in ("read", "write", "both"):
         raise ValueError(f"operation is read, write or both, not {operation!r:.40}")
     memory, (end, argument) = _library.alloc(
@@ -72,12 +75,24 @@ class _End(NamedTuple):
     device: Any = None
 
 
+def _item_size(thing: Any, typestr: str, name: str) -> int:
+    """Of an array's items, which are plain bytes: an object of Python's counts its owners."""
+    match = re.match(r"[<>|=]?[A-Za-z](\d+)", typestr)
+    if match is None or getattr(getattr(thing, "dtype", None), "hasobject", False):
+        raise ValueError(f"{name} has items of type {typestr}")
+    return int(match[1])
+
+
 def _end(thing: Any, name: str) -> _End:
     torch = _torch()
     if torch is not None and isinstance(thing, torch.Tensor):
         if not thing.is_contiguous():
             raise ValueError(f"{name} is not contiguous")
+        if thing.is_conj() or thing.is_neg():
+            raise ValueError(f"{name} is a conjugate or a negative that nothing has computed yet")
         size = thing.numel() * thing.element_size()
+        if size > 0 and thing.data_ptr() == 0:
+            raise ValueError(f"{name} has no memory: its device is {thing.device}")
         return _End(thing.data_ptr(), size, True, not thing.is_cuda,
                     thing.device if thing.is_cuda else None)
     about = getattr(thing, "__cuda_array_interface__", None)
@@ -100,8 +115,8 @@ def _end(thing: Any, name: str) -> _End:
     if about.get("strides") is not None:
         raise ValueError(f"{name} is not contiguous")
     address, is_readonly = about["data"]
-    return _End(address, math.prod(about["shape"]) * int(about["typestr"][2:]), not is_readonly,
-                is_host)
+    size = math.prod(about["shape"]) * _item_size(thing, about["typestr"], name)
+    return _End(address, size, not is_readonly, is_host)
 
 
 def copy(dst: Any, src: Any, stream: Any = None) -> str:
