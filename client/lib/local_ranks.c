@@ -5,6 +5,8 @@
 
 #include "lib/lib.h"
 
+#define LIST_MOST ((size_t)1 << 14) /* bytes; 256 uuids have fewer */
+
 static const char *value_of(const struct berth_task *task, const char *name)
 {
     for (size_t i = 0; i < task->environment.count; i++)
@@ -39,7 +41,7 @@ static bool join(const struct berth_binding *binding, const char *name, const ch
         const struct berth_task *task = &binding->tasks[i];
         const char *value = value_of(task, name);
         if (task->task != (int)i || task->gpus.count != 1 || value == NULL || *value == '\0' ||
-            has_first(list, value))
+            has_first(list, value) || strlen(list) > LIST_MOST)
             return false;
         add_first(list, value);
     }
@@ -52,6 +54,8 @@ static bool join(const struct berth_binding *binding, const char *name, const ch
 static char *join_all(const struct berth_binding *binding, const char *name, const char *rest)
 {
     size_t size = strlen(rest) + 2;
+    if (size > LIST_MOST + 2)
+        return NULL;
     for (size_t i = 0; i < binding->task_count; i++) {
         const char *value = value_of(&binding->tasks[i], name);
         size += value != NULL ? strlen(value) + 1 : 0;

@@ -4,6 +4,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -111,11 +113,34 @@ static void so_do_workers_without_one_gpu_each(void **state)
     expect(&bed, &torchrun, 0, NULL);
 }
 
+/* A list as no node has it is left as it is, and takes no time. */
+static void endless_lists_are_left(void **state)
+{
+    (void)state;
+    enum { ITEMS = 2000000, ITEM = 8 };
+    struct bed bed;
+    char *text = malloc((size_t)ITEMS * ITEM + 1);
+    assert_non_null(text);
+    for (size_t i = 0; i < ITEMS; i++)
+        snprintf(text + i * ITEM, ITEM + 1, "%07zu,", i);
+    MAKE(&bed, "ROCR_VISIBLE_DEVICES", text, "1,0");
+    expect(&bed, &torchrun, 0, NULL);
+    text[(1 << 14) + 1] = '\0';
+    expect(&bed, &torchrun, 0, NULL);
+    text[1 << 14] = '\0';
+    expect(&bed, &deepspeed, 1, "0000000,1,0");
+    struct lib_local_ranks ranks;
+    assert_true(lib_local_ranks(&torchrun, &bed.binding, &bed.tasks[0], &ranks));
+    lib_local_ranks_done(&ranks);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_sees_all_in_order),
         cmocka_unit_test(those_left_over_are_last),
+        cmocka_unit_test(endless_lists_are_left),
         cmocka_unit_test(other_launchers_tasks_see_their_own),
         cmocka_unit_test(so_do_workers_without_one_gpu_each),
     };
