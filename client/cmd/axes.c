@@ -24,7 +24,10 @@ int cmd_set_where(struct cmd *cmd, json_t *object, const struct cmd_option *opti
             (size_t)(equals - text) >= sizeof axis)
             return cmd_usage(cmd, "--where takes AXIS=VALUE, not %.40s", text);
         snprintf(axis, sizeof axis, "%.*s", (int)(equals - text), text);
-        if (json_object_set_new(where, axis, json_string(equals + 1)) != 0)
+        bool is_size = strcmp(axis, "bytes") == 0 && lib_parse_size(equals + 1, &bytes);
+        if (json_object_set_new(where, axis,
+                                is_size ? json_sprintf("%lld", (long long)bytes)
+                                        : json_string(equals + 1)) != 0)
             return cmd_fail_memory();
     }
     text = has_size ? cmd_value(cmd, size_option) : NULL;

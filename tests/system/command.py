@@ -231,6 +231,8 @@ def a_recorded_node_is_drawn_and_planned_for():
     assert status == 0 and named == out[:out.rindex("\n\n") + 1], (named, out)
     status, out, _ = berth("--node", h200x2, "matrix", "gpu_gpu_kernel", "--size", "64K", "--all")
     assert status == 0 and out.count("bytes=65536 ") == 4 and "large" not in out, out
+    for bytes_ in ("64K", "65536"):
+        assert berth("--node", h200x2, "matrix", "gpu_gpu_kernel", "--where", "bytes=" + bytes_, "--all")[1] == out, bytes_
     status, out, _ = berth("--node", h200x2, "matrix", "gpu_gpu_kernel", "--size", "all", "--all")
     assert status == 0 and out.count("\n  64 KiB ") == 4 and out.count("\n  large ") == 8, out
     status, _, err = berth("--node", h200x2, "matrix", "gpu_gpu_kernel", "--size", "lots")
