@@ -81,6 +81,19 @@ def test_longest_answer(monkeypatch, size, fits):
             assert [type(found) for found in ask_both(service.path)] == [wanted] * 2
 
 
+def test_most_values(monkeypatch):
+    """A value of 3 bytes takes 60 in memory. Commas and brackets in texts are no values."""
+    texts = ["{[,\\", ',\"' * 100, ","]
+    most = sum(status(unknown=[]).count(mark) for mark in (b",", b"[", b"{")) + 2 * 2 + len(texts) - 1
+    monkeypatch.setattr(_wire, "VALUES_MOST", most)
+    for count, fits in ((2, True), (3, False), (100000, False)):  # of two marks each
+        extra = status(unknown=[[]] * count + texts)
+        with Service(lambda call: [extra]) as service:
+            for found in ask_both(service.path):
+                assert type(found) is (berth.GetStatusReply if fits else berth.BadReply), (count, found)
+                assert fits or "more than" in str(found)
+
+
 def test_answer_that_does_not_fit(monkeypatch):
     def fail(*_, **__):
         raise MemoryError

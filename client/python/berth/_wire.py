@@ -4,12 +4,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import socket
 from typing import Any, Dict, Mapping, NoReturn, Optional, Tuple, Type
 
 from .errors import BadReply, DaemonError
 
 MESSAGE_MOST = 64 << 20  # bytes of one reply, NUL included
+VALUES_MOST = 4 << 20  # values of one reply, of 50 to 100 bytes each in memory
 READ_BYTES = 1 << 18
 RETRY_S = 0.01  # between attempts to connect while the daemon's queue is full
 
@@ -79,6 +81,15 @@ def _refuse(token: str) -> NoReturn:
     raise ValueError(f"{token} is no JSON")
 
 
+def _has_too_many_values(message: bytes) -> bool:
+    """Before each value but the first stands a comma or a bracket."""
+    def count(text: bytes) -> int:
+        return sum(map(text.count, (b",", b"[", b"{")))
+    if count(message) <= VALUES_MOST:
+        return False
+    return count(re.sub(rb'"[^"]*"', b"", re.sub(rb"\\.", b"", message))) > VALUES_MOST
+
+
 def _check_texts(value: Any) -> None:
     """ValueError: a text that no other program takes, with a NUL or half a pair of surrogates."""
     if isinstance(value, str):
@@ -97,6 +108,8 @@ def read(message: bytes, errors: Mapping[str, Type[DaemonError]]) -> Tuple[Dict[
 
     errors: classes by the last part of the name.
     """
+    if _has_too_many_values(message):
+        raise BadReply(f"the daemon's answer has more than {VALUES_MOST} values")
     try:
         reply = json.loads(message.decode(), parse_constant=_refuse)
         if b"\\u" in message:
