@@ -64,6 +64,14 @@ static void describe_expectation(const struct suspect *suspect, char *buffer, si
                  suspect->others == 1 ? "" : "s");
 }
 
+/* Returns the end that a finding names: the GPU beside a memory, the memory beside a core. */
+static const char *named_end(const struct place *from, const struct place *to)
+{
+    bool is_memorys = to->kind == PLACE_NUMA && from->kind != PLACE_GPU;
+    return is_memorys || (to->kind == PLACE_GPU && from->kind == PLACE_NUMA) ? to->name
+                                                                             : from->name;
+}
+
 static enum berth_code report(struct findings *findings, const struct suspect *suspect,
                               struct berth_err *err)
 {
@@ -75,8 +83,8 @@ static enum berth_code report(struct findings *findings, const struct suspect *s
     enum severity severity = suspect->rule == RULE_BETTER ? SEVERITY_INFO
                              : is_lasting                 ? SEVERITY_CRITICAL
                                                           : SEVERITY_WARNING;
-    struct finding *finding = findings_add(findings, severity, codes[suspect->rule],
-                                           to->kind == PLACE_NUMA ? to->name : from->name);
+    struct finding *finding =
+        findings_add(findings, severity, codes[suspect->rule], named_end(from, to));
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
     const char *axes = values_axes(findings->snap->values, v);

@@ -237,7 +237,7 @@ def history_has_the_fact_and_clears_what_it_explains():
             says(folder, 16, 35e9)
             probe(daemon)
             slow = standing(daemon)["slow"]
-            assert (slow["place"], slow["value"]) == ("numa0", 35e9), slow
+            assert (slow["place"], slow["value"]) == ("gpu2", 35e9), slow
             assert [one["series"] for one in slow["slow"]] == ["host_gpu_copy_engine numa0 gpu2"], slow
             says(folder, 8, 35e9)
             daemon.process.send_signal(signal.SIGHUP)

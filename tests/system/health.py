@@ -11,7 +11,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES  # noqa: E402
-from tap import run_tests  # noqa: E402
+from tap import LeftOut, run_tests  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent.parent / "standin"
 
@@ -49,6 +49,8 @@ def measured(name, *lines):
 
 def a_node_that_gets_slower_says_what_since_when_and_what_to_do():
     """The commands of the administrator's guide; one measurement decides, so that nobody waits."""
+    if b"__asan_init" in (BIN / "berthd").read_bytes():
+        raise LeftOut("a sanitizer takes minutes for four measurements of a virtual node")
     guide = (HERE.parent.parent / "docs/ADMIN.md").read_text()
     block = re.search(r"^```sh clone\n(.*?)^```", guide, re.S | re.M)[1]
     assert "sleep 120\n" in block and "make standins\n" in block, block
@@ -63,7 +65,7 @@ def a_node_that_gets_slower_says_what_since_when_and_what_to_do():
     healthy, once, slow, why = re.findall(r"(?:healthy|degraded): .*?(?=last measured)", said)
     assert healthy.startswith("healthy: ") and healthy.endswith("none out of line "), (done.stdout, done.stderr)
     for text in (once, slow, why):
-        assert text.startswith("degraded: numa0: host_gpu_copy_engine from numa0 to gpu2 is 9 GB/s, 14 % of what is stated (63.02)"), done.stdout
+        assert text.startswith("degraded: gpu2: host_gpu_copy_engine from numa0 to gpu2 is 9 GB/s, 14 % of what is stated (63.02)"), done.stdout
         assert re.search(r"\[below-nominal\] since 20\d\d-\d\d-\d\d [0-9:]+ \S+ do: look for IOMMU", text), done.stdout
     assert len(set(re.findall(r"\[below-nominal\] since (\S+ \S+)", said))) == 1 and "measured " not in slow, done.stdout
     assert "measured 9 GB/s, 20" in why and "expected 63.0 GB/s: the rate that firmware or the link states by its own past: " in why and "conditions, compared with those of 20" in why, done.stdout
@@ -139,7 +141,7 @@ def a_narrow_link_is_the_one_finding_of_what_it_makes_slow():
         metrics = berth("--node", node, "export", "prometheus").stdout
         series = [line for line in metrics.splitlines() if line.startswith("berth_finding{")]
         assert series == ['berth_finding{severity="warning",code="pcie-narrow",place="gpu2"} 1',
-                          'berth_finding{severity="warning",code="below-nominal",place="numa0"} 1'], series
+                          'berth_finding{severity="warning",code="below-nominal",place="gpu3"} 1'], series
         assert 'berth_findings{severity="warning"} 2' in metrics, metrics
 
 
