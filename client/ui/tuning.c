@@ -65,8 +65,8 @@ static bool is_tuned(const json_t *tuning)
     return false;
 }
 
-/* Writes the answer. is_measured: a probe may tune the node. Returns false when nothing is tuned,
- * so that no row would have a number. */
+/* Writes the answer. is_measured: a probe may tune the node. Returns false when no launch shape is
+ * tuned, so that no row would have a number. */
 static bool put_answer(struct ui *ui, const json_t *tunings, bool is_measured)
 {
     const json_t *tuning;
@@ -81,7 +81,7 @@ static bool put_answer(struct ui *ui, const json_t *tunings, bool is_measured)
     if (count == 0)
         ui_put(ui, "no gpu, so nothing to tune\n");
     else if (tuned_ones == 0)
-        ui_put(ui, "nothing is tuned%s\n", is_measured ? " yet: berth probe does it" : "");
+        ui_put(ui, "no launch shape is tuned%s\n", is_measured ? " yet: berth probe does it" : "");
     else
         ui_put(ui, "%zu of %zu uses have a tuned launch shape\n", shapes, count);
     return tuned_ones > 0;

@@ -213,9 +213,9 @@ def tuning_fits():
         assert text.startswith("gpu63 to gpu62: copy by the copy engine, from 999 MiB on by a kernel "), text
         assert text.count("stale: ") == 1 and "1048576 1.34 TB/s 999 MiB -" in text and "no streams: the full profile" in text, text
         assert "write, timed of gpu63 in gpu62: tuned 2026-09-21" in text and "the copy engine for certain up to 998 MiB" in text, text
-    # a node where nothing is tuned has no table of nothing
-    assert shown("--node", NODES / "h200x4", "tuning")[1] == ["nothing is tuned", "", "for a recorded node, not this machine"]
-    assert shown("--node", NODES / "mi250x", "tuning")[1][0] == "nothing is tuned"
+    # a node where no launch shape is tuned has no table of nothing
+    assert shown("--node", NODES / "h200x4", "tuning")[1] == ["no launch shape is tuned", "", "for a recorded node, not this machine"]
+    assert shown("--node", NODES / "mi250x", "tuning")[1][0] == "no launch shape is tuned"
 
 
 def kernel_fits():
