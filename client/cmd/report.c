@@ -105,7 +105,8 @@ static int add_matrices(struct report *report)
     report_section(
         &report->page, "Matrices",
         "Each metric at its default axes, the best of its own green, half as good or worse red. "
-        "Hold the pointer over a cell for its interval, or why it is missing.");
+        "Hold the pointer over a cell for its interval, or why it is missing; berth matrix METRIC "
+        "--intervals prints them.");
     ui_put(&report->page, "<div class=\"cards\">\n");
     for (int of_gpus = 1; of_gpus >= 0; of_gpus--)
         json_array_foreach(json_object_get(report->metrics, "metrics"), i, metric)

@@ -2,6 +2,7 @@
  * (schema/metrics.def), under a heading with the times of measuring. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ui/answer.h"
@@ -38,10 +39,17 @@ static bool is_default(const char *metric, const char *of, const char *key, cons
     return false;
 }
 
+/* True for a number of bytes; the axis has names of sizes, too. */
+static bool is_bytes(const char *key, const char *text)
+{
+    return strcmp(key, "bytes") == 0 && *text != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
 void ui_axes_put(struct ui *line, const char *metric, const json_t *axes)
 {
     const char *key, *separator = " with ", *of = ui_member(axes, "metric");
     const json_t *value;
+    char bytes[UI_NUMBER];
     if (*of != '\0') {
         ui_put(line, " of ");
         ui_text(line, of);
@@ -55,7 +63,7 @@ void ui_axes_put(struct ui *line, const char *metric, const json_t *axes)
         ui_put(line, "%s", separator);
         ui_text(line, key);
         ui_put(line, "=");
-        ui_text(line, text);
+        ui_text(line, is_bytes(key, text) ? ui_bytes(bytes, strtoll(text, NULL, 10)) : text);
         separator = ", ";
     }
 }

@@ -267,6 +267,10 @@ void ui_health(struct ui *ui, const json_t *reply)
     if (ui->why && has_past && json_array_size(json_object_get(reply, "findings")) > 0)
         ui_put(ui, "every slow value by itself: berth history --all\n");
     int64_t at_s = json_integer_value(json_object_get(reply, "last_probe_at_s"));
+    bool is_sound = at_s > 0 && json_array_size(json_object_get(reply, "findings")) == 0 &&
+                    json_array_size(json_object_get(reply, "unconfirmed")) == 0;
+    if (ui->why && is_sound)
+        ui_put(ui, "no finding, so no evidence; berth matrix METRIC --intervals has the values\n");
     ui_style(ui, UI_DIM);
     if (at_s > 0)
         ui_put(ui, "last measured %s\n", ui_when(when, at_s));

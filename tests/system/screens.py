@@ -95,6 +95,10 @@ def of_why():
                 assert re.search(r"  and [0-9]+ more \(--why \| less shows them\)", "\n".join(lines)), lines
                 piped = subprocess.run([BIN / "berth", *node, "bind", *words, "--why"], capture_output=True, text=True, env=PLAIN, check=True).stdout
                 assert " more (--why" not in piped and "HSA_ENABLE_PEER_SDMA has no effect where" in piped, piped
+    few = fits("--node", NODES / "h200x4", "bind", "-n", "4", "--pattern", "allreduce", "--bytes", "64K", "--why")
+    assert any("bytes=32 KiB" in line for line in few), few
+    sound = fits("--node", NODES / "h200x4", "health", "--why")
+    assert "no finding, so no evidence; berth matrix METRIC --intervals has the values" in sound, sound
     evidence = fits("--node", NODES / "h200x4", "bind", "-n", "2", "--host-bytes", "1G", "--why")
     at = next(i for i, line in enumerate(evidence) if line.startswith("Evidence, measured 20"))
     assert any(re.fullmatch(r"  host_gpu_copy_engine (numa0 . gpu[0-3]|gpu[0-3] . numa0): [0-9.]+ GB/s \([0-9.]+ to [0-9.]+ GB/s\)", line) for line in evidence[at:]), evidence
