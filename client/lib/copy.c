@@ -178,7 +178,7 @@ static int check(struct berth_copier *copier, int code)
                                 lib_driver_text(copier->driver, code));
 }
 
-/* What a driver says when a path cannot be taken, though the copy itself can be made. */
+/* True for a driver's errors when a path cannot be taken, though the copy itself can be made. */
 static bool is_refusal(int code)
 {
     return code == LIB_DRIVER_REFUSED || code == LIB_DRIVER_NO_PEER || code == LIB_DRIVER_BAD_VALUE;

@@ -1,5 +1,5 @@
 /**
- * What Route advises for one copy, as far as a program carries it out: parts by copy engines.
+ * Advice of Route for one copy, as far as a program carries it out: parts by copy engines.
  */
 #pragma once
 #include "lib/driver_names.h"

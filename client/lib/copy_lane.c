@@ -288,7 +288,7 @@ static int start_lane(const struct lib_copy_lanes *lanes, const struct lane *lan
     return code;
 }
 
-/* What follows in the caller's stream waits for the hops. A lane's last hop waits for all others,
+/* Later work in the caller's stream waits for the hops. A lane's last hop waits for all others,
  * unless a failure came between. Where the driver takes no event, the caller waits. */
 static int join(const struct lib_copy_lanes *lanes, const struct lane *lane, bool has_failed,
                 const struct lib_copy_job *job)

@@ -86,7 +86,7 @@ struct lib_driver {
     };
 };
 
-/* What was current before lib_driver_enter. */
+/* The context or device before lib_driver_enter. */
 struct lib_driver_place {
     void *context;
     int device;
