@@ -3,7 +3,7 @@
  * so the library links to neither and needs no header of theirs.
  *
  * Calls return the driver's own code, 0 for success: lib_driver_text words it. Both drivers have
- * the same numbers. A device is a number of the driver's.
+ * the same numbers. Devices are numbered as the driver numbers them.
  */
 #pragma once
 #include "lib/lib.h"

@@ -9,7 +9,7 @@
 
 /* Variables of each launcher; the first variable that is a number counts. The order is inner
  * launcher first. torchrun, mpirun and mpiexec leave the variables of an outer launcher unchanged;
- * those then describe torchrun or mpirun itself. PBS numbers no tasks of its own. */
+ * these variables then describe torchrun or mpirun itself. PBS numbers no tasks of its own. */
 static const struct names {
     /* needed: without this variable the others belong to another launcher; NULL none */
     const char *launcher, *needed;

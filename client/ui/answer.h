@@ -120,9 +120,9 @@ bool ui_is_alternative(const json_t *reason);
 void ui_call(struct ui *ui, const char *call);
 
 /* ui/why.c: prints the end of an answer. With why: reasons, evidence (of the reply's first option,
- * or its own) and notes; on a terminal as many as a screen of 40 rows has room for, and the number
- * of others. Without: the notes that ask for an action, and how many others there are. Then
- * ui_basis. */
+ * or its own) and notes; on a terminal as many as a screen of 40 rows has room for, and the
+ * number of others. Without why: the notes that ask for an action, and the number of others. Ends
+ * with ui_basis. */
 void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence);
 /* Prints a line when an answer is not about this machine. */
 void ui_basis(struct ui *ui, const char *origin);

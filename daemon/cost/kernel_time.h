@@ -18,7 +18,7 @@
 /* Entries of an element's vector, the fewest of bs6 and bs7. */
 #define KERNEL_TIME_MESH_DOFS 512
 
-/* What is known of one test on one GPU. */
+/* Model of one test on one GPU, with the measurements behind it. */
 struct kernel_time {
     const struct value *value;      /* of the snapshot: Wmax; NULL: the test is unknown */
     const struct curve *curve;      /* of the snapshot: of its measured sizes; NULL none */
@@ -34,7 +34,7 @@ struct kernel_time kernel_time_find(const struct snapshot *snap, place_id gpu, i
 double kernel_time_bytes(int test, double dofs);
 
 /* Returns the test, of those that the GPU knows, whose share of written bytes is nearest; the first
- * of equal ones. 0: none is known. */
+ * of equals. Returns 0 when the GPU knows none. */
 int kernel_time_like(const struct snapshot *snap, place_id gpu, double reads, double writes);
 
 /* Returns the time of one kernel behind another, and by the caller's clock alone. Without T0 the

@@ -235,8 +235,8 @@ static bool awaits_second_look(const struct snapshot *snap, const struct value *
 }
 
 /* Copies the time of the open finding. A worse value is confirmed by a fact that explains it, or by
- * the same finding from a measurement some minutes later. One some minutes earlier is later, by a
- * clock that was set back. */
+ * the same finding from a measurement some minutes later. After a clock was set back, a measurement
+ * with a time some minutes earlier is a later one. */
 static void copy_opened(const struct snapshot *snap, const struct health_limits *limits,
                         struct finding *finding)
 {

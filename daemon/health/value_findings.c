@@ -247,8 +247,11 @@ static void compare_with_baseline(const struct snapshot *snap, const struct valu
 /* True for the parts of a transfer's start: estimates without an interval, for predictions. */
 static bool is_part(const struct snapshot *snap, const struct value *v)
 {
+    char clock[16];
     return v->metric == METRIC_TRANSFER_OVERHEAD &&
-           strncmp(values_axes(snap->values, v), "clock=", 6) == 0;
+           axes_get(v->metric, values_axes(snap->values, v), "clock", clock, sizeof clock) !=
+               NULL &&
+           strcmp(clock, "call") != 0;
 }
 
 /* Compares all measured values: those outside the selection serve as peers of the others. */

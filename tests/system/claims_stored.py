@@ -180,7 +180,7 @@ def a_log_that_is_replaced_loses_none():
                 if another:
                     assert is_stored(daemon, "core1", "b"), daemon.said()
                 else:
-                    assert until(lambda: inode(daemon) not in (None, replaced) and rows(daemon) == {"a"}, 30), daemon.said()
+                    assert until(lambda: inode(daemon) not in (None, replaced) and rows(daemon) == {"a"}, 8), daemon.said()
                 daemon.stop(signal.SIGKILL)
                 with Daemon("--no-probe", directory=daemon.directory) as again:
                     assert {c["key"] for c in listed(again).values()} == ({"a", "b"} if another else {"a"}), (replace, again.said())
