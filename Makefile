@@ -305,7 +305,7 @@ STANDIN_SRC := $(addprefix tests/standin/,driver.c driver_streams.c host.c host_
 STANDIN_H   := $(wildcard tests/standin/*.h) probes/gpu/driver/gpu_kernels.h
 STANDIN_CC   = $(CC) $(STANDIN_FLAGS) -iquote probes -iquote tests/standin -Wl,-soname,$(@F)
 STANDINS    := $(addprefix $(BUILD)/standin/,cuda/libcuda.so.1 cuda/libnvrtc.so.13 \
-                 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2 fast_clock.so paths \
+                 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2 librccl.so.1 fast_clock.so paths \
                  cupti/libcupti.so.13)
 $(BUILD)/standin/absent.so: Makefile
 	@mkdir -p $(@D)
@@ -352,12 +352,12 @@ $(BUILD)/standin/paths: $(addprefix tests/standin/,paths.c model.c model_paths.c
 .PHONY: standins
 standins: $(STANDINS) $(NVML) ## build the stand-in GPU drivers of the tests: virtual nodes with GPUs
 
-# Replaces NCCL; its copies go to the driver that the program has loaded.
-$(BUILD)/standin/libnccl.so.2: tests/standin/nccl.c Makefile
+# Replaces NCCL and RCCL; its copies go to the driver that the program has loaded.
+$(addprefix $(BUILD)/standin/,libnccl.so.2 librccl.so.1): tests/standin/nccl.c Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(STANDIN_FLAGS) -Wl,-soname,$(@F) -o $@ $< -ldl
-$(BUILD)/unit/gpu/driver/test_collective: | $(BUILD)/standin/libnccl.so.2
+$(BUILD)/unit/gpu/driver/test_collective: | $(addprefix $(BUILD)/standin/,libnccl.so.2 librccl.so.1)
 # Replaces cuBLAS, for host memory.
 $(BUILD)/standin/libcublas.so.13: tests/standin/cublas.c Makefile
 	@mkdir -p $(@D)

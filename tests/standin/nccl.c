@@ -1,9 +1,9 @@
 /*
- * A stand-in for libnccl.so.2, for tests. It takes the calls of probes/gpu/driver/collective.c,
- * refuses what the real one would refuse, writes down what it was called with, one line a call,
- * into the file that BERTH_STANDIN_NCCL_LOG names, and lets each member fetch its bytes from the
- * next one's source by a copy in its stream, where a driver (libcuda.so.1) is loaded.
- * BERTH_STANDIN_NCCL_FAIL names a call that fails.
+ * A stand-in for libnccl.so.2 and librccl.so.1, for tests. It takes the calls of
+ * probes/gpu/driver/collective.c, refuses what the real ones would refuse, writes down what it was
+ * called with, one line a call, into the file that BERTH_STANDIN_NCCL_LOG names, and lets each
+ * member fetch its bytes from the next one's source by a copy in its stream, where a driver
+ * (libcuda.so.1, libamdhip64.so) is loaded. BERTH_STANDIN_NCCL_FAIL names a call that fails.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -98,16 +98,35 @@ PUBLIC int ncclGroupStart(void)
     return note("ncclGroupStart", "");
 }
 
+/* A function of a library that the program has loaded; NULL: of none. */
+static void *loaded(const char *const *libraries, const char *name)
+{
+    void *found = NULL;
+    for (; *libraries != NULL && found == NULL; libraries++) {
+        void *library = dlopen(*libraries, RTLD_NOW | RTLD_NOLOAD);
+        if (library != NULL) {
+            found = dlsym(library, name);
+            dlclose(library);
+        }
+    }
+    return found;
+}
+
 /* The copies go to the driver that the program uses, whichever that is. */
 static int copy(const struct pending *to, const struct pending *from)
 {
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    int (*call)(uint64_t, uint64_t, size_t, void *) = NULL;
-    if (driver != NULL) {
-        *(void **)&call = dlsym(driver, "cuMemcpyAsync");
-        dlclose(driver);
-    }
-    return call == NULL || call(to->to, from->from, to->bytes, to->stream) == 0 ? OK : SYSTEM_ERROR;
+    static const char *const cuda[] = {"libcuda.so.1", NULL};
+    static const char *const hip[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+                                      NULL};
+    enum { HIP_BY_ADDRESS = 4 };
+    int (*by_cuda)(uint64_t, uint64_t, size_t, void *) = NULL;
+    int (*by_hip)(uint64_t, uint64_t, size_t, int, void *) = NULL;
+    *(void **)&by_cuda = loaded(cuda, "cuMemcpyAsync");
+    *(void **)&by_hip = loaded(hip, "hipMemcpyAsync");
+    int code = by_cuda != NULL  ? by_cuda(to->to, from->from, to->bytes, to->stream)
+               : by_hip != NULL ? by_hip(to->to, from->from, to->bytes, HIP_BY_ADDRESS, to->stream)
+                                : 0;
+    return code == 0 ? OK : SYSTEM_ERROR;
 }
 
 /* All members of a communicator must have called, or the real one waits for ever. */

@@ -76,6 +76,23 @@ def collectives():
     assert not run.all("skip", "collective_bandwidth") and not run.all("skip", "collective_latency")
 
 
+def collectives_of_hip():
+    # RCCL's names and HIP's driver: two GCDs of a module fetch from each other by SDMA, at 50 GB/s each way.
+    first, second, far = "0000:c1:00.0", "0000:c6:00.0", "0000:de:00.0"
+    run = Run(["collective_bandwidth", "collective_latency"], node="mi250x", places=[second, far])
+    assert run.status == 0 and run.log[0] == "ncclCommInitAll 0 1", (run.error, run.log[:1])
+    for operation in OPERATIONS:
+        share = 2 if operation in DIVIDED else 1
+        for memory, rate in (("own", 50e9), ("peer", 50e9), ("host", 16e9)):
+            axes = collective_axes(operation, 2, memory)
+            near(slope(run.one("value", "collective_bandwidth", first, second, **axes)), rate * share)
+            assert run.one("value", "collective_latency", first, second, **axes)["value"] > 10e3
+        run.one("value", "collective_bandwidth", first, far, **collective_axes(operation, 8))
+    run = Run(["collective_latency"], node="mi250x", library=False, places=[second])
+    absent = {"librccl.so.1 is not on this machine", "librccl.so.1 and libamdhip64.so.5: one is a stand-in for tests, the other is not"}
+    assert run.all("skip", "collective_latency") and {s["why"] for s in run.all("skip", "collective_latency")} <= absent, run.records
+
+
 def order_of_calls():
     run = Run(["collective_latency"], places=GPU[3:])
     assert run.log[0] == "ncclCommInitAll 0 1 2 3" and [line.split()[0] for line in run.log].count("ncclCommInitAll") == 1, run.log[:3]
@@ -200,7 +217,7 @@ def allocations():
         assert system > pinned, (system, pinned)
 
 
-CASES = [collectives, order_of_calls, a_library_that_is_not_there, a_library_that_fails, fewer_than_two, copy_calls, a_copy_call_that_fails,
+CASES = [collectives, collectives_of_hip, order_of_calls, a_library_that_is_not_there, a_library_that_fails, fewer_than_two, copy_calls, a_copy_call_that_fails,
          kinds_of_memory, memory_that_comes_when_it_is_touched, memory_that_is_not_reached, allocations, noise]
 
 

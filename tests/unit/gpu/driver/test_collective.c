@@ -185,6 +185,32 @@ static void libraries_that_do_not_fit(void **state)
     assert_null(collective);
 }
 
+/* RCCL has NCCL's calls under a name of its own, and goes with HIP. */
+static void rccl_is_of_hip(void **state)
+{
+    const struct rig *rig = *state;
+    const struct gpu_api hip = {.name = "hip", .library = "libamdhip64.so.6", .is_standin = true};
+    struct gpu_collective *collective = NULL;
+    struct gpu_collective_group *group;
+    struct probe_why why;
+    void *library = dlopen(STANDIN_DIR "/librccl.so.1", RTLD_NOW);
+    assert_non_null(library);
+    assert_true(gpu_collective_new(&hip, &collective, &why));
+    assert_true(gpu_collective_join(collective, (int[]){1, 0}, 2, &group, &why));
+    assert_true(gpu_collective_enqueue(group, GPU_COLLECTIVE_ALLREDUCE, sources, targets, 4096,
+                                       streams, &why));
+    gpu_collective_leave(group);
+    assert_calls(rig, "ncclCommInitAll 1 0\nncclGroupStart\n"
+                      "ncclAllReduce 0 of 2 from 0x1000 to 0x9000 count 1024 stream 0x11\n"
+                      "ncclAllReduce 1 of 2 from 0x2000 to 0xa000 count 1024 stream 0x12\n"
+                      "ncclGroupEnd\nncclCommDestroy 0\nncclCommDestroy 1\n");
+    setenv("BERTH_STANDIN_NCCL_FAIL", "ncclCommInitAll", 1);
+    assert_false(gpu_collective_join(collective, (int[]){0, 1}, 2, &group, &why));
+    assert_string_equal(why.text, "librccl.so.1: join: unhandled system error");
+    gpu_collective_free(collective);
+    dlclose(library);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +220,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(failures_are_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(multicast_is_off_or_nothing_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(libraries_that_do_not_fit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rccl_is_of_hip, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("gpu_collective", tests, NULL, NULL);
 }
