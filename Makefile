@@ -97,7 +97,7 @@ all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top)
 
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
 WITHOUT_LIBRARIES := python deps deb demo check check-all check-sites check-numa check-cluster \
-                     check-package check-browser check-lake check-frameworks ci bench bench-gpu \
+                     check-package check-browser check-lake check-frameworks check-dist ci bench bench-gpu \
                      bench-planner bench-advice bench-fleet lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 has_pkg  = $(shell $(PKGCONFIG) --exists $(1) 2>/dev/null && echo yes)
@@ -634,10 +634,25 @@ uninstall: ## remove exactly the installed files (give it the same DESTDIR= and 
 	    $(DATADIR)/grafana $(DATADIR) $(SYSCONFDIR)/berth; do \
 	    [ ! -d $(DESTDIR)$$d ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$d; done
 
+# All files have the time of the commit, which an unpacked tarball keeps.
+DIST  := build/dist/berth-$(VERSION)
+EPOCH  = $(or $(shell [ ! -e .git ] || git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y Makefile))
 .PHONY: dist
-dist: ## a tarball of the commit, the same bytes every time
-	@mkdir -p build
-	git archive --format=tar --prefix=berth-$(VERSION)/ HEAD | gzip -9n >build/berth-$(VERSION).tar.gz
+dist: ## build/dist: a tarball, the same bytes every time, its SPDX bill of materials, their sums
+	@tests/lib/deps.sh build python
+	@[ ! -e .git ] || [ -z "$$(git status --porcelain)" ] || \
+	    echo "  the tarball has changes that are not committed"
+	@rm -rf build/dist && mkdir -p build/dist
+	@tests/lib/ours.sh | LC_ALL=C sort | tar -c -T - --format=gnu --mtime=@$(EPOCH) --owner=0 --group=0 \
+	    --numeric-owner --mode=u=rwX,go=rX --transform='s|^|berth-$(VERSION)/|' | gzip -9n >$(DIST).tar.gz
+	@PKGCONFIG=$(PKGCONFIG) $(PYTHON) etc/dist/sbom.py $(DIST).tar.gz $(EPOCH) $(DAEMON_PKGS) numa \
+	    ncursesw cmocka >$(DIST).spdx.json
+	@cd build/dist && sha256sum berth-$(VERSION).* >SHA256SUMS && cat SHA256SUMS
+
+.PHONY: check-dist
+check-dist: ## build the tarball of make dist and make check in it, without git: as long as make check
+check-dist: dist
+	@tests/package/tarball.sh
 
 # Debian's tools need debian/ at the top. Here it is etc/debian, and the packages are built in a
 # folder of their own.

@@ -46,6 +46,7 @@ check() {
     together system "tests/system/*.sh" env # those that need no programs
     tell structure.sh
     run install tests/install.sh
+    run dist tests/dist.sh
 
     title "unit and wire, with AddressSanitizer and UndefinedBehaviorSanitizer"
     # This build of the daemon also checks its own replies against the interface files.
@@ -147,6 +148,7 @@ unit() {
 # of the store that take longest are for changes of the store.
 changed() {
     local folder sources late=() without="test_cut*.c"
+    tests/lib/changed.sh files >/dev/null || exit
     export BERTH_QUICK=1 # and cut at fewer places than in make check
     title "structure, formats"
     build programs all || return

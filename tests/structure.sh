@@ -21,14 +21,9 @@ rule() {
     fi
 }
 
-# ours [PATTERN...]: the files of the project that match, whether this is a clone or an unpacked
-# tarball
+# ours [PATTERN...]: the files of the project that match
 ours() {
-    if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
-        git ls-files --cached --others --exclude-standard -- "$@"
-    else
-        find . -path ./build -prune -o -type f -print | cut -c3-
-    fi | while IFS= read -r file; do
+    tests/lib/ours.sh | while IFS= read -r file; do
         [ -f "$file" ] || continue
         [ $# -gt 0 ] || echo "$file"
         # shellcheck disable=SC2254 # the patterns are meant as patterns

@@ -4,6 +4,7 @@
 # changed.sh folders: the same, and then those of folders that use them, the nearest first.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+[ -e .git ] || { echo "changed.sh: only a clone knows what changed; this is an unpacked tarball" >&2 && exit 64; }
 base=$(git merge-base origin/main HEAD 2>/dev/null || echo HEAD)
 files() {
     { git diff --name-only "$base" && git ls-files --others --exclude-standard; } | sort -u | while IFS= read -r file; do

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Prints the files of the project, one a line, in a clone and in an unpacked tarball.
-if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+if [ -e .git ] && command -v git >/dev/null; then
     git ls-files --cached --others --exclude-standard
 else
-    find . -path ./build -prune -o -type f -print | cut -c3-
+    # As .gitignore leaves them out.
+    find . \( -path ./build -o -path ./.git -o -name __pycache__ \) -prune -o -type f ! -name '*.swp' -print | cut -c3-
 fi | while IFS= read -r file; do [ ! -e "$file" ] || echo "$file"; done
