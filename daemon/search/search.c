@@ -13,6 +13,9 @@
 #define STEPS        24  /* from one start, by gpu and slot */
 #define TOUCHES_MAX  3e6 /* flows of all steps from one start */
 
+/* Resources that are as full as that, beside the fullest, share its flows in the bound. */
+#define SHARED_TENTHS 5
+
 /* Prices, by flows and their kinds, which is what a simulator's time goes with; of many flows also
  * by their square. */
 #define MANY        16
@@ -50,8 +53,11 @@ static bool run(struct search_work *work)
     plan_search_in_order(work->problem->slots, work->gpus, work->best);
     plan_search_work_try(work, work->best);
     struct search_cost in_order = result->cost;
-    if (!plan_search_local(work, 1, FIRST_STEPS, FIRST_PRICES) ||
-        !plan_search_exact(work, (size_t)(EXACT_UNITS / unit) + 1, &is_covered))
+    if (!plan_search_local(work, 1, FIRST_STEPS, FIRST_PRICES))
+        return false;
+    for (int tenths = 10; tenths >= SHARED_TENTHS; tenths--)
+        plan_search_work_share(work, tenths / (10 * (1 + problem->same)));
+    if (!plan_search_exact(work, (size_t)(EXACT_UNITS / unit) + 1, &is_covered))
         return false;
     if (!is_covered &&
         !plan_search_local(work, problem->slots > SEARCH_EXACT_SLOTS ? STARTS : 1, (size_t)touches,

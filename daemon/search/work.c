@@ -139,6 +139,39 @@ double plan_search_work_least(const struct search_problem *problem, const struct
     return isinf(least) ? 0 : least;
 }
 
+void plan_search_work_share(struct search_work *work, double fill)
+{
+    const struct search_problem *problem = work->problem;
+    size_t n = problem->slots, shared = 0;
+    double *load = plan_search_work_bound(work, work->best).load, fullest = 0, total = 0;
+    for (size_t r = 0; r < problem->resources; r++)
+        fullest = fmax(fullest, load[r]);
+    for (size_t r = 0; r < problem->resources; r++) {
+        load[r] = load[r] >= fill * fullest; /* a weight from here on */
+        shared += load[r] > 0;
+    }
+    for (size_t k = 0; k < problem->kinds; k++) {
+        const struct search_arc *arc = &problem->arc[k * n * n];
+        double flows = 0, least = INFINITY;
+        const struct search_flow *flow = NULL;
+        for (size_t f = 0; f < problem->flow_count; f++)
+            if (problem->flow[f].kind == k) {
+                flow = &problem->flow[f];
+                flows++;
+            }
+        for (size_t pair = 0; flow != NULL && pair < n * n; pair++) {
+            double sum = 0;
+            for (size_t u = 0; u < arc[pair].use_count; u++)
+                sum += load[problem->use[arc[pair].use + u].resource] *
+                       problem->use[arc[pair].use + u].ns;
+            if (is_arc(problem, flow, pair / n, pair % n))
+                least = fmin(least, sum);
+        }
+        total += isinf(least) ? 0 : flows * least;
+    }
+    work->result.bound_ns = fmax(work->result.bound_ns, total / fmax((double)shared, 1));
+}
+
 /* ---- which choice is better ---- */
 
 static int compare(double a, double b)

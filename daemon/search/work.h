@@ -43,6 +43,12 @@ const struct search_arc *plan_search_work_arc(const struct search_problem *probl
 /* Returns the least that a flow takes alone, wherever it is. */
 double plan_search_work_least(const struct search_problem *problem, const struct search_flow *flow);
 
+/* Raises the bound to what flows share at best of the resources that the best choice fills to such
+ * a part of the fullest. Proof: the fullest of them has at least their mean, in any choice; and
+ * each flow puts no less on them together than where it puts least. Start-ups are left out: only
+ * those of resources in use count. */
+void plan_search_work_share(struct search_work *work, double fill);
+
 /* Returns true when the best takes as little time as its bound, or no more than is the same. */
 bool plan_search_work_is_least(const struct search_work *work);
 

@@ -173,6 +173,22 @@ static void the_bound_knows_what_must_be_shared(void **state)
     free(node);
 }
 
+/* 24 tasks in a ring, which all use what is outside, on 8 slots with 4 ports: each port has 6, in
+ * any choice, of which there are more than are looked at. */
+static void the_bound_knows_what_ports_carry_together(void **state)
+{
+    (void)state;
+    uint16_t slot[24];
+    struct node *node = modules(8, 24);
+    for (int t = 0; t < 24; t++) {
+        flow(node, 0, t, (t + 1) % 24);
+        flow(node, 1, t, -1);
+    }
+    struct search_result result = search(node, slot);
+    assert_true(result.is_proven && result.cost.time_ns == 18 && result.bound_ns == 18);
+    free(node);
+}
+
 static void in_order_and_several_each_hold_with_many(void **state)
 {
     (void)state;
@@ -375,6 +391,7 @@ int main(void)
         cmocka_unit_test(many_slots_are_searched_within_bounds),
         cmocka_unit_test(few_choices_are_priced_of_thousands_of_flows),
         cmocka_unit_test(the_bound_knows_what_must_be_shared),
+        cmocka_unit_test(the_bound_knows_what_ports_carry_together),
         cmocka_unit_test(in_order_and_several_each_hold_with_many),
         cmocka_unit_test(in_order_where_nothing_is_faster),
         cmocka_unit_test(outside_is_spread),
