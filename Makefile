@@ -591,6 +591,9 @@ INSTALLED = $(foreach p,berth $(if $(TOP),berth-top) berthd,755:$(BUILD)/bin/$(p
             $(foreach p,cpu gpu events,755:$(BUILD)/bin/berth-probe-$(p):$(LIBEXECDIR)) \
             $(if $(SPANK),755:$(SPANK):$(LIBDIR)/slurm) \
             $(foreach h,$(wildcard etc/slurm/*),755:$(h):$(LIBEXECDIR)/slurm) \
+            755:etc/node-problem-detector/berth-health:$(LIBEXECDIR)/node-problem-detector \
+            644:etc/node-problem-detector/berth.json:$(DATADIR)/node-problem-detector \
+            644:etc/nhc/berth.nhc:$(DATADIR)/nhc \
             644:$(BUILD)/lib/libberth.so.$(SOMAJOR):$(LIBDIR) \
             644:$(BUILD)/lib/libberth.a:$(LIBDIR) \
             644:$(BUILD)/libberth.pc:$(LIBDIR)/pkgconfig \
@@ -630,7 +633,8 @@ uninstall: ## remove exactly the installed files (give it the same DESTDIR= and 
 	    [ $$name != berthd.sysusers ] || name=berthd.conf; rm -f $(DESTDIR)$$folder/$$name; done
 	@rm -f $(DESTDIR)$(LIBDIR)/libberth.so
 	@! cmp -s etc/berth.conf $(CONFIG) || rm -f $(CONFIG)
-	@for d in $(LIBEXECDIR)/slurm $(LIBDIR)/slurm $(LIBEXECDIR) $(DATADIR)/prometheus \
+	@for d in $(LIBEXECDIR)/slurm $(LIBDIR)/slurm $(LIBEXECDIR)/node-problem-detector $(LIBEXECDIR) \
+	    $(DATADIR)/node-problem-detector $(DATADIR)/nhc $(DATADIR)/prometheus \
 	    $(DATADIR)/grafana $(DATADIR) $(SYSCONFDIR)/berth; do \
 	    [ ! -d $(DESTDIR)$$d ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$d; done
 

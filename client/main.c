@@ -110,6 +110,8 @@ int main(int argc, char **argv)
     int status = run(&cmd, argc, argv);
     if (status == CMD_USAGE && cmd.command != NULL && cmd.command->on_misuse != NULL)
         status = CMD_DONE;
+    if (cmd.errors != 0)
+        status = cmd_nagios_end(&cmd, status);
     berth_free(cmd.berth);
     cmd_node_stop(cmd.node);
     cmd_parse_done(&cmd);

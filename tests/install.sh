@@ -11,13 +11,13 @@ ok() { number=$((number + 1)) && echo "ok $number - $1"; }
 make_quiet() { make --no-print-directory BUILD="$BUILD" "$@" >"$work/make.log" 2>&1 || { cat "$work/make.log" && exit 1; }; }
 
 make_quiet install DESTDIR="$root" PREFIX=/usr
-for file in bin/berth bin/berthd libexec/berth/berth-probe-cpu libexec/berth/berth-probe-gpu libexec/berth/berth-probe-events libexec/berth/slurm/{prolog,epilog,taskprolog,health} lib/libberth.so lib/libberth.so.1 lib/libberth.a \
+for file in bin/berth bin/berthd libexec/berth/berth-probe-cpu libexec/berth/berth-probe-gpu libexec/berth/berth-probe-events libexec/berth/slurm/{prolog,epilog,taskprolog,health} libexec/berth/node-problem-detector/berth-health share/berth/node-problem-detector/berth.json share/berth/nhc/berth.nhc lib/libberth.so lib/libberth.so.1 lib/libberth.a \
     lib/pkgconfig/libberth.pc include/berth.h include/berth.hpp include/berth.f90 share/berth/io.berth.Placement.varlink share/berth/map_layout.h lib/systemd/system/berthd.service \
     lib/systemd/system/berthd.socket lib/systemd/system/berth-export.service lib/systemd/system/berth-export.timer lib/systemd/system/berth-events.service lib/systemd/system/berth-events.timer share/berth/prometheus/berth.rules.yml share/berth/grafana/berth.json lib/sysusers.d/berthd.conf ../etc/berth/berth.conf share/man/man1/berth.1 share/man/man3/libberth.3 share/man/man5/berth.conf.5 \
     share/man/man8/berthd.8 share/bash-completion/completions/berth share/zsh/site-functions/_berth; do
     [ -e "$root/usr/$file" ] || { echo "not ok - $file is not installed" && exit 1; }
 done
-for hook in "$root"/usr/libexec/berth/slurm/*; do
+for hook in "$root"/usr/libexec/berth/{slurm,node-problem-detector}/*; do
     [ -x "$hook" ] || { echo "not ok - ${hook##*/} cannot be executed" && exit 1; }
 done
 if [ -e "$BUILD/lib/spank_berth.so" ]; then

@@ -144,6 +144,8 @@ static int take_option(struct cmd *cmd, int argc, char **argv, int *i)
     int status = check_choice(cmd, option, value);
     if (status != CMD_DONE)
         return status;
+    if (strcmp(option->name, "nagios") == 0 && cmd->errors == 0)
+        cmd_nagios_begin(cmd); /* during the first pass: the second may fail before this word */
     cmd->given[cmd->given_count++] = (struct cmd_given){.option = option, .value = value};
     return CMD_DONE;
 }
@@ -211,7 +213,7 @@ int cmd_parse(struct cmd *cmd, int argc, char **argv)
         return cmd_fail_memory();
     cmd->is_first_pass = true;
     parse(cmd, argc, argv);
-    cmd->has_json = cmd_has(cmd, &cmd_globals[CMD_JSON]);
+    cmd->has_json = cmd->errors == 0 && cmd_has(cmd, &cmd_globals[CMD_JSON]);
     cmd->is_first_pass = false;
     cmd->command = NULL;
     cmd->given_count = cmd->operand_count = 0;

@@ -83,6 +83,8 @@ struct cmd {
      * errors */
     bool is_first_pass;
     bool has_json; /* --json was given, also behind an invalid word */
+    int errors;    /* file that keeps the errors of a monitoring plugin, -1 without memory; 0: no
+                      plugin */
 };
 
 /* cmd/args.c */
@@ -111,6 +113,15 @@ void cmd_help_command(struct ui *ui, const struct cmd_command *command);
  * prints them as functions of a shell. */
 void cmd_manual(struct ui *ui, const struct cmd *cmd);
 void cmd_completion(struct ui *ui, const struct cmd *cmd);
+
+/* cmd/nagios.c */
+/* Begins the run of a monitoring plugin: keeps standard error for its end. After 10 s the process
+ * ends with status 3 and the line for it. Changes nothing but the time limit when memory is short.
+ */
+void cmd_nagios_begin(struct cmd *cmd);
+/* Ends it: prints the first kept error as the line of an unknown state. Returns the exit status,
+ * 3 for all errors and for help. */
+int cmd_nagios_end(const struct cmd *cmd, int status);
 
 /* cmd/nearest_name.c */
 /* most similar name, or NULL */

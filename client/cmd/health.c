@@ -11,7 +11,7 @@
 #define INTERRUPTED 130 /* exit status of ctrl-C in shells */
 #define LINE_S      10  /* from one line of progress to the next, where there is no terminal */
 
-enum { WHY, LOAD, OPTIONS };
+enum { WHY, LOAD, NAGIOS, OPTIONS };
 
 static const struct cmd_option options[] = {
     [WHY] = {.name = "why",
@@ -21,6 +21,9 @@ static const struct cmd_option options[] = {
               .value = "TIME",
               .help = "put all gpus and all memory under load at once for so long, as 180 or 3m, "
                       "and judge that; administrators, beside no claim"},
+    [NAGIOS] = {.name = "nagios",
+                .help = "print one line as a monitoring plugin does, with performance data; every "
+                        "error, and 10 s without an answer, is UNKNOWN, 3"},
 };
 
 static int exit_of(const char *verdict)
@@ -81,7 +84,7 @@ static int check(struct cmd *cmd)
             status = add_evidence(cmd, json_object_get(reply, "unconfirmed"));
     }
     if (status == CMD_DONE)
-        status = cmd_show(cmd, reply, ui_health);
+        status = cmd_show(cmd, reply, cmd_has(cmd, &options[NAGIOS]) ? ui_nagios : ui_health);
     if (status == CMD_DONE)
         status = exit_of(ui_member(reply, "verdict"));
     json_decref(reply);
@@ -173,6 +176,10 @@ static int put_under_load(struct cmd *cmd)
 
 static int run(struct cmd *cmd)
 {
+    if (cmd_has(cmd, &options[NAGIOS]) &&
+        (cmd_has(cmd, &cmd_globals[CMD_JSON]) || cmd_has(cmd, &options[WHY]) ||
+         cmd_has(cmd, &options[LOAD])))
+        return cmd_usage(cmd, "--nagios is one line, without --json, --why and --load");
     return cmd_has(cmd, &options[LOAD]) ? put_under_load(cmd) : check(cmd);
 }
 

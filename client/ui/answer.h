@@ -13,6 +13,10 @@ void ui_route(struct ui *ui, const json_t *reply);
 /* With why each finding about a cell has the members baseline and history: replies of GetBaseline
  * and of History. */
 void ui_health(struct ui *ui, const json_t *reply);
+/* ui/nagios.c: a reply of Check as the line of a monitoring plugin, with performance data; and the
+ * line of one that knows nothing. */
+void ui_nagios(struct ui *ui, const json_t *reply);
+void ui_nagios_unknown(struct ui *ui, const char *why);
 /* Prints the reason and the findings of a reply of Check or of Load. */
 void ui_verdict(struct ui *ui, const json_t *reply);
 /* ui/load.c: the last reply of Load; and its progress as ui_progress_bar and _line. */
