@@ -1,16 +1,17 @@
 /*
  * Loaded before a daemon (LD_PRELOAD), this makes idle time short: while the daemon has nothing to
  * do but wait, and has no child, its clocks run FAST_CLOCK times as fast as the machine's. While a
- * probe is alive (a child), and while the daemon computes, they run as the machine's do; so a probe
- * costs on the daemon's clock the time that it took. Probes get an environment without this
- * (daemon/measure/runner.c), and measure with the machine's clock.
+ * probe is alive (a child), and while a thread of the daemon computes or uses the disk, they run as
+ * the machine's do; so a probe costs on the daemon's clock the time that it took. Probes get an
+ * environment without this (daemon/measure/runner.c), and measure with the machine's clock.
  *
  * FAST_CLOCK_AHEAD is where the clocks begin, in seconds ahead of the machine's.
  *
  * A wait that reaches its time limit ends at that very moment of the daemon's clock, so timers are
  * exact. One that an event ends has lasted FAST_CLOCK times as long as on the machine; so a
- * client's pause is long on the daemon's clock, and answers from the thread pool arrive late.
+ * client's pause is long on the daemon's clock.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -18,10 +19,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PUBLIC  __attribute__((visibility("default")))
 #define SECOND  INT64_C(1000000000)
@@ -88,11 +91,44 @@ static int has_children(void)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
+/* Reads a thread's state: proc(5), the letter behind its name, which stands in parentheses. */
+static char state_of(const char *thread)
+{
+    char path[64], text[128] = "", *name_end;
+    snprintf(path, sizeof path, "/proc/self/task/%.16s/stat", thread);
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        fclose(file);
+    }
+    name_end = strrchr(text, ')');
+    return name_end != NULL && name_end[1] == ' ' ? name_end[2] : 'S';
+}
+
+/* True while another thread computes or uses the disk. */
+static int has_work(void)
+{
+    DIR *threads = opendir("/proc/self/task");
+    int found = 0;
+    for (struct dirent *entry; !found && threads != NULL && (entry = readdir(threads)) != NULL;)
+        if (entry->d_name[0] != '.' && atoi(entry->d_name) != gettid())
+            found = strchr("RD", state_of(entry->d_name)) != NULL;
+    if (threads != NULL)
+        closedir(threads);
+    return found;
+}
+
 PUBLIC int epoll_pwait(int fd, struct epoll_event *events, int room, int limit_ms,
                        const sigset_t *mask)
 {
     if (factor == 1 || limit_ms == 0 || has_children())
         return next_pwait(fd, events, room, limit_ms, mask);
+    while (has_work()) {
+        int ready = next_pwait(fd, events, room, 1, mask);
+        if (ready != 0 || limit_ms == 1)
+            return ready;
+        limit_ms -= limit_ms > 0;
+    }
     int64_t begin_ns = machine_ns(), limit_ns = limit_ms * MS;
     int64_t most_ns = limit_ms < 0 ? FAR_OFF : limit_ns / factor;
     struct timespec most = {most_ns / SECOND, most_ns % SECOND};

@@ -19,21 +19,24 @@ from top import Terminal  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 WEEK = 604800  # the clock is fast
+SOON_S = 10  # of a busy machine; without a reason, a probe that hangs ends after 20 s
 END = {"record": "end", "status": "complete", "elapsed_ns": 5}
 GPUS = [f"gpu{i}" for i in range(8)]
 HANGS = {"record": "progress", "done": 1, "total": 8, "cell": "gpu_stream gpu0 gpu0"}
-# Measures two metrics of each gpu that it is asked for, and notes its begin and its end. In the
-# background (--places) it hangs while there is a file for that.
+# Measures two metrics of each gpu that it is asked for. In the background (--places) it hangs while
+# there is a file for that; where there is one for times, it notes its begin and its end.
 SCRIPT = f"""
 here=${{0%/*}}
 metrics=host_gpu_kernel,gpu_stream
-places="{' '.join(GPUS)}"
-asked=
-date +%s.%N >> $here/begun
+places={','.join(GPUS)}
+asked= slow=
+IFS=,
+[ ! -e $here/times ] || date +%s.%N >> $here/begun
+[ ! -e $here/slow ] || read -r slow < $here/slow
 while [ $# -gt 0 ]; do
     case $1 in
     --metrics) metrics=$2 ;;
-    --places) asked=$2 places=$(echo $2 | tr , ' ') ;;
+    --places) asked=$2 places=$2 ;;
     esac
     shift
 done
@@ -44,7 +47,7 @@ if [ -n "$asked" ] && [ -e $here/hang ]; then
 fi
 for place in $places; do
     rate=2e10 low=1.98e10 high=2.02e10
-    [ "$(cat $here/slow 2>&1)" != $place ] || rate=1.5e10 low=1.48e10 high=1.52e10
+    [ "$slow" != $place ] || rate=1.5e10 low=1.48e10 high=1.52e10
     case $metrics in *host_gpu_kernel*)
         echo '{{"record":"value","metric":"host_gpu_kernel","from":"numa0","to":"'$place'","value":'$rate',"low":'$low',"high":'$high',"n":9}}' ;;
     esac
@@ -54,12 +57,12 @@ for place in $places; do
 done
 sleep 0.02
 echo '{json.dumps(END)}'
-date +%s.%N >> $here/ended
+[ ! -e $here/times ] || date +%s.%N >> $here/ended
 """
 
 
 @contextlib.contextmanager
-def node(config="", facts="", times=3600):
+def node(config="", facts="", times=20000):
     """A daemon over a stand-in's node that has measured all, its probes and its folder."""
     with fake_gpu_probe(SCRIPT, facts=facts) as (folder, probes):
         environment = fast_clock(times) if times > 1 else {}
@@ -82,10 +85,11 @@ def times_of(probes, name):
 
 
 def an_hour_costs_no_more_than_the_duty():
-    with node("freshness_s = 60\n") as (daemon, probes, _):
+    with node("freshness_s = 60\n", times=3600) as (daemon, probes, _):
+        (probes / "times").touch()
         first = until(lambda: measuring(daemon)["last_at_s"])
-        # Three hours: the budget has been used up to its edge for long.
-        assert until(lambda: measuring(daemon)["last_at_s"] > first + 3 * 3600, 120), daemon.said()
+        # Two hours: the budget has been used up to its edge for long.
+        assert until(lambda: measuring(daemon)["last_at_s"] > first + 2 * 3600, 120), daemon.said()
         status = measuring(daemon)
         # On a busy machine the last unit may take longer than those before it.
         assert 0.0002 < status["last_hour"] <= 0.001 + status["last_cost_ns"] / 3.6e12, status
@@ -93,14 +97,14 @@ def an_hour_costs_no_more_than_the_duty():
         # The probes' own times, which the daemon does not tell. One may not have ended yet.
         begun, ended = times_of(probes, "begun"), times_of(probes, "ended")
         assert len(units(probes)) > 10, units(probes)
-        own = sum(end - begin for begin, end in zip(begun[1:], ended[1:]))
+        own = sum(end - begin for begin, end in zip(begun, ended))
         hours = (measuring(daemon)["last_at_s"] - first) / 3600
         assert 0 < own <= 3.6 * (hours + 1), (own, hours)
 
 
 def no_value_starves_in_a_day():
     """Each value is measured again soon after freshness_s, and each gpu as often as the others."""
-    with node(times=20000) as (daemon, probes, _):
+    with node() as (daemon, probes, _):
         first = measuring(daemon)["oldest_at_s"]
         assert until(lambda: (measuring(daemon)["last_at_s"] or 0) > first + 86400, 120), daemon.said()
         now = measuring(daemon)["last_at_s"]
@@ -125,13 +129,13 @@ def metrics_of_a_gpu_are_measured_together_and_nothing_else():
 
 
 def a_link_that_gets_slower_is_a_finding_the_same_day():
-    """On the third day one link loses a quarter. Its change is looked at twice, and from another
+    """On the second day one link loses a quarter. Its change is looked at twice, and from another
     gpu, long before those values are old; nothing else is a finding.
     """
-    with node(times=20000) as (daemon, probes, _):
+    with node() as (daemon, probes, _):
         begin = measuring(daemon)["oldest_at_s"]
         pci = mi250x_pcis()[3]
-        assert until(lambda: (measuring(daemon)["last_at_s"] or 0) > begin + 2 * 86400, 120), daemon.said()
+        assert until(lambda: (measuring(daemon)["last_at_s"] or 0) > begin + 86400, 120), daemon.said()
         assert findings(daemon) == {}, findings(daemon)
         (probes / "slow").write_text(pci)
         changed, before = measuring(daemon)["last_at_s"], len(units(probes))
@@ -159,11 +163,11 @@ def a_claim_stops_it_at_once():
         begin = time.monotonic()
         claim = claimed(daemon, "core0", ttl_s=WEEK)
         took = time.monotonic() - begin
-        assert took < 1, took
+        assert took < SOON_S, took
         assert not pathlib.Path(f"/proc/{probe}").exists(), "the answer comes after its end"
         begun = len(units(probes))
         assert until(lambda: (measuring(daemon)["waits"] or "").startswith(f"claim {claim['claim']}")), measuring(daemon)
-        time.sleep(1)  # an hour
+        time.sleep(0.5)  # hours
         assert len(units(probes)) == begun, "nothing is measured beside a claim"
         (probes / "hang").unlink()
         release(daemon, claim=claim["claim"])
@@ -177,7 +181,7 @@ def a_users_probe_wins():
         begin = time.monotonic()
         with Connection(daemon.socket) as asker:
             replies = list(asker.stream("io.berth.Health.Probe", {"profile": "quick"}))
-        assert time.monotonic() - begin < 5
+        assert time.monotonic() - begin < SOON_S
         assert replies[-1][0] is None and replies[-1][1]["measured"] == 16, replies[-1]
         assert "--places" not in started(probes)[-1], started(probes)
 
@@ -189,7 +193,7 @@ def a_load_wins():
         begin = time.monotonic()
         with Connection(daemon.socket) as asker:
             replies = list(asker.stream("io.berth.Health.Load", {"duration_s": 5}))
-        assert time.monotonic() - begin < 5 and not pathlib.Path(f"/proc/{probe}").exists()
+        assert time.monotonic() - begin < SOON_S and not pathlib.Path(f"/proc/{probe}").exists()
         assert replies[-1][0] is None and "--load-ns" in started(probes)[-1], (replies, started(probes))
 
 
@@ -201,7 +205,7 @@ def a_gpu_in_use_is_waited_for():
         waits = measuring(daemon)["waits"]
         assert waits == "gpu3 in use by 1 process", waits
         assert measuring(daemon)["next_at_s"] and measuring(daemon)["last"] is None
-        time.sleep(1)
+        time.sleep(0.5)  # hours
         assert units(probes) == [], "nothing is measured beside a process"
         (probes / "busy").unlink()
         assert until(lambda: measuring(daemon)["last"], 30), measuring(daemon)
@@ -212,11 +216,13 @@ def a_process_that_opens_a_gpu_stops_it():
     with node() as (daemon, probes, folder):
         (probes / "hang").touch()
         _, probe = until(lambda: units(probes) and probe_of(daemon), 60)
-        time.sleep(0.2)  # until its own openings are counted
+        # Its own openings are counted when the daemon has read its first line.
+        assert until(lambda: pathlib.Path(f"/proc/{probe}/comm").read_text() == "sleep\n")
+        for _ in range(5):
+            daemon.status()
+            time.sleep(0.02)
         (folder / "sys/class/kfd/kfd/proc/4711").mkdir(parents=True)
-        begin = time.monotonic()
-        assert until(lambda: not pathlib.Path(f"/proc/{probe}").exists(), 5), daemon.said()
-        assert time.monotonic() - begin < 1
+        assert until(lambda: not pathlib.Path(f"/proc/{probe}").exists(), SOON_S), daemon.said()
         assert until(lambda: measuring(daemon)["waits"] == "a process opened a gpu"), measuring(daemon)
         assert until(lambda: measuring(daemon)["waits"] == "gpus in use by 1 process", 30), measuring(daemon)
         begun = len(units(probes))
@@ -250,7 +256,7 @@ echo x >> $here/cores
         (probes / "berth-probe-cpu").write_text("#!/bin/sh\n" + cpu)
         (probes / "berth-probe-cpu").chmod(0o755)
         with Daemon("--node", folder, config=f"probe_dir = {probes}\nduty_percent = 0.1\n",
-                    environment=fast_clock(3600)) as daemon:
+                    environment=fast_clock(20000)) as daemon:
             daemon.wait_ready()
             (probes / "berth-probe-gpu").unlink()
             assert until(lambda: (probes / "cores").read_text().count("x") > 3, 30), measuring(daemon)
@@ -295,11 +301,11 @@ def a_reload_switches_it_off_and_on():
         begun = len(units(probes))
         _, probe = until(lambda: len(units(probes)) > begun and probe_of(daemon), 60)
         reload(0)
-        assert until(lambda: not pathlib.Path(f"/proc/{probe}").exists(), 5), daemon.said()
+        assert until(lambda: not pathlib.Path(f"/proc/{probe}").exists(), SOON_S), daemon.said()
         (probes / "hang").unlink()
         assert until(lambda: measuring(daemon) is None), measuring(daemon)
         begun = len(units(probes))
-        time.sleep(1)  # an hour
+        time.sleep(0.5)  # hours
         assert len(units(probes)) == begun
         reload(0.1)
         assert until(lambda: len(units(probes)) > begun + 2, 60), measuring(daemon)
@@ -331,4 +337,4 @@ if __name__ == "__main__":
                         a_process_that_opens_a_gpu_stops_it, jobs_and_load_are_waited_for,
                         a_probe_that_is_gone_holds_up_no_other,
                         it_sleeps_until_a_value_is_old, it_can_be_switched_off,
-                        a_reload_switches_it_off_and_on, status_and_top_say_what_it_did]))
+                        a_reload_switches_it_off_and_on, status_and_top_say_what_it_did], at_once=4) > 0)
