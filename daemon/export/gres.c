@@ -69,23 +69,33 @@ static void file_of(const struct graph *graph, place_id id, char *buffer, size_t
         snprintf(buffer, size, "%s", gpu->render_node);
 }
 
-/* Writes the numbers, in Slurm's count, of the cores next to a gpu; false where they are
- * unknown. */
-static bool put_cores(const struct hwloc_view *view, const struct place *gpu, struct print *text)
+/* Writes the numbers, in Slurm's count, of the cores of a set; nothing where they are unknown. */
+static void put_cores(const struct hwloc_view *view, const struct cpuset *cpus, const char *before,
+                      struct print *text)
 {
-    bool is_any = false;
-    if (view == NULL || gpu->cpus == NULL || cpuset_is_empty(gpu->cpus))
-        return false;
-    for (size_t i = 0, end; i < view->core_count; i = end + 1) {
+    for (size_t i = 0, end; view != NULL && i < view->core_count; i = end + 1) {
         end = i;
-        if (!cpuset_has(gpu->cpus, view->core[i]))
+        if (!cpuset_has(cpus, view->core[i]))
             continue;
-        while (end + 1 < view->core_count && cpuset_has(gpu->cpus, view->core[end + 1]))
+        while (end + 1 < view->core_count && cpuset_has(cpus, view->core[end + 1]))
             end++;
-        export_text(text, end > i ? "%s%zu-%zu" : "%s%zu", is_any ? "," : " Cores=", i, end);
-        is_any = true;
+        export_text(text, end > i ? "%s%zu-%zu" : "%s%zu", before, i, end);
+        before = ",";
     }
-    return is_any;
+}
+
+/* Returns the cpus of the packages that a gpu is attached to. Slurm 24.11 and later drain a node
+ * whose Cores= are no whole sockets; whole packages are that however slurm.conf counts sockets. */
+static struct cpuset sockets_of(const struct graph *graph, const struct place *gpu)
+{
+    struct cpuset cpus = {0};
+    for (place_id id = graph_next(graph, PLACE_PACKAGE, 0); id != PLACE_NONE && gpu->cpus != NULL;
+         id = graph_next(graph, PLACE_PACKAGE, id + 1)) {
+        const struct cpuset *its = graph->places[id].cpus;
+        if (its != NULL && cpuset_intersects(its, gpu->cpus))
+            cpuset_or(&cpus, its);
+    }
+    return cpus;
 }
 
 static bool is_peer_link(const struct link *link)
@@ -149,6 +159,8 @@ static void put_line(const struct export_input *input, place_id gpu, const char 
     if (rate != NULL)
         export_text(text, ", from %s %.1f GB/s %s", input->snap->graph->places[place->numa].name,
                     rate->value / 1e9, value_source_name(rate->source));
+    if (place->cpus != NULL)
+        put_cores(input->view, place->cpus, ", next to cores ", text);
     const char *why_not =
         gpu_is_slice(place) || gpu_is_cut(input->snap->graph, gpu)
             ? "# cut into slices, whose device files Slurm finds with AutoDetect=nvml: "
@@ -161,7 +173,8 @@ static void put_line(const struct export_input *input, place_id gpu, const char 
         export_text_comment(text, file);
     }
     export_text(text, "%s", flags_of(place));
-    put_cores(input->view, place, text);
+    const struct cpuset sockets = sockets_of(input->snap->graph, place);
+    put_cores(input->view, &sockets, " Cores=", text);
     if (with_links)
         put_links(input->snap->graph, gpu, text);
     export_text(text, "\n");

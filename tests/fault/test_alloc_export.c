@@ -4,7 +4,7 @@
 #include "export/export.h"
 #include "fault_answer.h"
 
-enum { MACHINE, NUMA, GPU0, GPU1, NIC, PLACES };
+enum { MACHINE, PACKAGE, NUMA, GPU0, GPU1, NIC, PLACES };
 
 static struct snapshot *make_snapshot(const void *question)
 {
@@ -15,19 +15,20 @@ static struct snapshot *make_snapshot(const void *question)
     cpuset_add(&cpus, 0);
     cpuset_add(&cpus, 33);
     graph_add_place(graph, PLACE_MACHINE, 0);
+    graph_add_place(graph, PLACE_PACKAGE, 0);
     graph_add_place(graph, PLACE_NUMA, 0);
     graph_add_place(graph, PLACE_GPU, 0);
     graph_add_place(graph, PLACE_GPU, 1);
     graph_add_place(graph, PLACE_NIC, 0);
     assert_true(place_set_text(&graph->name, "n"));
-    for (int i = NUMA; i < PLACES; i++) {
+    for (int i = PACKAGE; i < PLACES; i++) {
         struct place *place = &graph->places[i];
         const char *const address[] = {
             [GPU0] = "0000:01:00.0", [GPU1] = "0000:02:00.0", [NIC] = "0000:03:00.0"};
         place->parent = MACHINE;
-        place->numa = i == NUMA ? PLACE_NONE : NUMA;
+        place->numa = i <= NUMA ? PLACE_NONE : NUMA;
         assert_true(place_set_cpus(place, &cpus));
-        assert_true(i == NUMA || place_set_text(&place->pci, address[i]));
+        assert_true(i <= NUMA || place_set_text(&place->pci, address[i]));
         assert_true(place->kind != PLACE_GPU || (place_set_detail(place, "vendor", "nvidia") &&
                                                  place_set_text(&place->model, "NVIDIA H200")));
         place->minor = i - GPU0;

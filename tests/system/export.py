@@ -268,18 +268,24 @@ def test_gres_of_every_node():
 def test_gres_counts_cores_as_hwloc_does():
     calc, looked = tool("hwloc-calc"), 0
     for node in nodes():
-        gpus = list(places(node, "gpu").values())
+        gpus, packages = places(node, "gpu").values(), [cpus_of(package["cpus"]) for package in places(node, "package").values()]
         if not gpus or not has_xml(node):
             continue
         with made(xml=export(node, "hwloc")) as folder:
-            lines = [line for line in export(node, "gres").splitlines() if "Name=gpu" in line]
-            for gpu, line in zip(sorted(gpus, key=lambda gpu: int(gpu["name"][3:])), lines):
-                cores = re.search(r"Cores=(\S+)", line)
-                if cores is None:
-                    assert not gpu["cpus"], (node, gpu, line)
+            def of_cores(text):
+                _, text, said = run(calc, "--if", "xml", "-i", folder / "topology.xml", "--po", "-I", "pu", *[f"core:{n}" for n in sorted(cpus_of(text))])
+                assert said == "", (node, text, said)
+                return cpus_of(text)
+            lines = export(node, "gres").splitlines()
+            for gpu in gpus:
+                comment = next(number for number, line in enumerate(lines) if line.startswith(f"# {gpu['name']} "))
+                near, cores = re.search(r", next to cores (\S+)", lines[comment]), re.search(r"Cores=(\S+)", lines[comment + 1])
+                if near is None:
+                    assert not gpu["cpus"] and cores is None, (node, gpu, cores)
                     continue
-                _, text, said = run(calc, "--if", "xml", "-i", folder / "topology.xml", "--po", "-I", "pu", *[f"core:{n}" for n in sorted(cpus_of(cores[1]))])
-                assert cpus_of(text) == cpus_of(gpu["cpus"]), (node, line, text, said, gpu["cpus"])
+                assert of_cores(near[1]) == cpus_of(gpu["cpus"]), (node, near, gpu["cpus"])
+                # Slurm 24.11 takes whole sockets alone.
+                assert of_cores(cores[1]) == set().union(*(cpus for cpus in packages if cpus & of_cores(near[1]))), (node, gpu, cores)
                 looked += 1
     assert looked > 12, looked
 
@@ -309,7 +315,7 @@ def test_slurmd_takes_gres():
         for number, line in enumerate(lines):
             cores, links = re.search(r"Cores=(\S+) Links=(\S+)", line).groups()
             assert re.search(rf"Type=mi250x Count=1 Index={128 + number} .*Cores={cores} CoreCnt=\d+ Links={links}$", taken, re.M), (line, taken)
-        assert "Invalid GRES data" in says(text.replace("Cores=0-7", "Cores=0-99")), "slurmd does not look"
+        assert "Invalid GRES data" in says(text.replace("Cores=0-63", "Cores=0-99")), "slurmd does not look"
 
 
 def test_dot_of_every_node():
