@@ -3,7 +3,6 @@
 The limits on time are generous, as other programs run. Prints TAP.
 """
 import contextlib
-import functools
 import json
 import os
 import pathlib
@@ -11,20 +10,18 @@ import re
 import selectors
 import signal
 import socket
-import statistics
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, NODES, Daemon, until  # noqa: E402
-from claiming import acting  # noqa: E402
+from claiming import PLACEMENT, acting  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 from varlink import Connection  # noqa: E402
 
 GOOD, HOSTILE = 65400, 65401
 SECONDS, LIMIT_S = 0.8, 0.25
-FEWER_MOST = 4
 SANITIZED = any(name in (BIN / "berthd").read_bytes() for name in (b"__asan_init", b"__tsan_init"))  # a plan takes ten times as long
 PLAN_S = 10 if SANITIZED else 1
 MIB = 1 << 20
@@ -104,71 +101,95 @@ def waits(daemon, seconds=SECONDS):
     return took
 
 
-def worst_beside(message, connections, reads, users=1):
-    """The longest that a good peer waits while users flood the daemon."""
+def nobody_waits_beside(message, connections, reads, users=1, limit_s=LIMIT_S):
+    """The longest that a good peer waits while users flood the daemon is below the limit.
+
+    Other programs may disturb two rounds of three.
+    """
     def hostile():
         flood(daemon.socket, message, connections, reads)
 
+    worst = []
     with open_to_all() as daemon, contextlib.ExitStack() as all_of_them:
         for user in range(users):
             all_of_them.enter_context(acting(HOSTILE + user, hostile))
         time.sleep(0.3)
-        worst = max(waits(daemon))
-        print(f"# the longest wait: {1e3 * worst:.1f} ms")
-        return worst
+        while len(worst) < 3 and min(worst, default=limit_s) >= limit_s:
+            worst.append(max(waits(daemon)))
+            print(f"# the longest wait: {1e3 * worst[-1]:.1f} ms")
+    assert min(worst) < limit_s, worst
 
 
 def nobody_waits_beside_answers_that_are_never_read():
-    assert worst_beside(NODE, 400, False) < LIMIT_S
+    nobody_waits_beside(NODE, 400, False)
 
 
 def nobody_waits_beside_plans_that_are_never_read():
-    assert worst_beside(BIND, 400, False) < LIMIT_S
+    nobody_waits_beside(BIND, 400, False)
 
 
 def nobody_waits_beside_arrays_that_no_method_takes():
-    assert worst_beside(ARRAY, 64, True) < LIMIT_S
+    nobody_waits_beside(ARRAY, 64, True)
 
 
 def nobody_waits_beside_one_array_at_a_time():
-    assert worst_beside(ARRAY, 1, True) < LIMIT_S
+    nobody_waits_beside(ARRAY, 1, True)
 
 
 def nobody_waits_beside_deep_messages():
-    assert worst_beside(DEEP, 64, True) < LIMIT_S
+    nobody_waits_beside(DEEP, 64, True)
 
 
 def nobody_waits_beside_many_small_calls():
-    assert worst_beside(STATUS, 400, True) < LIMIT_S
+    nobody_waits_beside(STATUS, 400, True)
 
 
 def nobody_waits_beside_four_users_of_many_small_calls():
     """Each of the four has its turn before the good peer's; their processes take the machine's time as well."""
-    assert worst_beside(STATUS, 450, True, users=4) < 4 * LIMIT_S
+    nobody_waits_beside(STATUS, 450, True, users=4, limit_s=4 * LIMIT_S)
+
+
+def cpu_times(daemon):
+    """CPU time of the daemon's threads by their ids, in ns. The loop's thread has the id of the process."""
+    try:
+        return {int(task.name): int((task / "schedstat").read_text().split()[0])
+                for task in pathlib.Path(f"/proc/{daemon.process.pid}/task").iterdir()}
+    except FileNotFoundError:
+        raise LeftOut("this kernel does not count the CPU time of a thread in ns") from None
+
+
+def made_elsewhere(daemon, name, *calls):
+    """True when the loop takes less than 3/4 of the daemon's CPU time for the calls of a user.
+
+    Other load changes neither. The loop accepts connections, reads calls and writes replies, in up
+    to 45 % of the time. Where it makes the calls itself, it takes 96 % and more.
+    """
+    told, tell = os.pipe()
+
+    def make_them():
+        for call in calls:
+            with Connection(daemon.socket, timeout=60) as peer:
+                peer.socket.sendall(call)
+                if peer.receive():
+                    os.write(tell, b".")
+
+    before = cpu_times(daemon)
+    with acting(HOSTILE, make_them) as pid:
+        os.close(tell)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    took = {task: ns - before.get(task, 0) for task, ns in cpu_times(daemon).items()}
+    with open(told, "rb") as told:
+        assert len(told.read()) == len(calls), "a call without a reply"
+    share = took[daemon.process.pid] / sum(took.values())
+    print(f"# {name}: {sum(took.values()) / len(calls) / 1e3:.0f} us a call, {100 * share:.0f} % of it on the loop")
+    return share < 0.75
 
 
 def calls_that_take_long_are_made_elsewhere():
-    """A good peer beside calls of 0.3 to 50 ms on the loop gets as many answers as alone.
-
-    The median of three rounds counts. Other programs take a share of both; the attack's own process
-    may use half of the machine.
-    """
-    def answers(daemon):
-        return len(waits(daemon, 0.4))
-
-    slow = []
     with open_to_all() as daemon:
-        alone = statistics.median(answers(daemon) for _ in range(3))
-        for name, message in (("a long name", NAME), ("Route", ROUTE), ("Allocate", ALLOCATE),
-                              ("Bind", BIND_MANY)):
-            beside = []
-            for _ in range(3):
-                with acting(HOSTILE, functools.partial(flood, daemon.socket, message, 64, True)):
-                    time.sleep(0.2)
-                    beside.append(answers(daemon))
-            print(f"# beside {name} {statistics.median(beside)} answers, alone {alone}")
-            if FEWER_MOST * statistics.median(beside) < alone:
-                slow.append(name)
+        slow = [name for name, call in (("a long name", NAME), ("Route", ROUTE), ("Allocate", ALLOCATE),
+                                        ("Bind", BIND_MANY))
+                if not made_elsewhere(daemon, name, *10 * [call])]
     assert not slow, slow
 
 
@@ -195,40 +216,13 @@ def bound_processes(count, uid):
         shell.wait()
 
 
-def nobody_waits_beside_claims_that_look_at_many_processes():
-    """A valid claim scans the machine's processes, on the thread pool. 3,000 take it 10 ms or more.
-    """
-    if sorted(os.sched_getaffinity(0))[:2] != [0, 1]:
-        raise LeftOut("it takes cpus 0 and 1")
+def claims_look_at_many_processes_elsewhere():
+    """A valid claim scans the machine's processes, on the thread pool. 3,000 take it 10 ms or more."""
+    parameters = {"places": ["core0"], "purpose": "compute", "ttl_s": 60, "key": "k"}
+    claim, release = (json.dumps({"method": PLACEMENT + name, "parameters": asked}).encode() + b"\0"
+                      for name, asked in (("Claim", parameters), ("Release", {"key": "k"})))
     with open_to_all("--no-probe") as daemon, bound_processes(3000, HOSTILE):
-        report, tell = os.pipe()
-        asked = {"places": ["core0"], "purpose": "compute", "ttl_s": 60, "key": "k"}
-
-        def claim():
-            with Connection(daemon.socket, timeout=20) as peer:
-                while True:
-                    begin = time.monotonic()
-                    error, reply = peer.call("io.berth.Placement.Claim", asked)
-                    assert error is None, (error, reply)
-                    os.write(tell, f"{time.monotonic() - begin}\n".encode())
-                    assert peer.call("io.berth.Placement.Release", {"key": "k"})[0] is None
-
-        alone, beside, times, rounds = waits(daemon), [], b"", 0
-        with acting(HOSTILE, claim):
-            os.close(tell)
-            while times.count(b"\n") < 3:
-                beside += waits(daemon)
-                rounds += 1
-                times += os.read(report, 1 << 16)
-        os.close(report)
-        claims = list(map(float, times.split()))
-        long = statistics.median(claims) / 2
-        longer, usual = (sum(wait > long for wait in took) for took in (beside, alone))
-        print(f"# {len(claims)} claims, of {2e3 * long:.1f} ms in the middle; the longest wait beside "
-              f"them {1e3 * max(beside):.1f} ms, alone {1e3 * max(alone):.1f} ms; of more than half a "
-              f"claim {longer} and {usual}")
-        usual *= rounds
-        assert longer < usual + max(5, 0.75 * len(claims)), "a call waits for each claim"
+        assert made_elsewhere(daemon, "Claim, Release", *5 * [claim, release])
 
 
 def a_plan_goes_before_a_users_hundredth():
@@ -238,10 +232,12 @@ def a_plan_goes_before_a_users_hundredth():
             flood(daemon.socket, BIND, 200, False)
         with acting(HOSTILE, hostile), acting(HOSTILE + 1, hostile), acting(HOSTILE + 2, hostile):
             time.sleep(0.3)
-            for _ in range(3):
+            took = []
+            while len(took) < 3 and min(took, default=PLAN_S) >= PLAN_S:  # as in nobody_waits_beside
                 begin = time.monotonic()
                 daemon.call("io.berth.Placement.Bind", {"tasks": 8, "pattern": "alltoall", "bytes": MIB})
-                assert time.monotonic() - begin < PLAN_S, time.monotonic() - begin
+                took.append(time.monotonic() - begin)
+            assert min(took) < PLAN_S, took
 
 
 def log_lines_are_counted_after_ten():
@@ -344,6 +340,6 @@ if __name__ == "__main__":
                         nobody_waits_beside_deep_messages, nobody_waits_beside_many_small_calls,
                         nobody_waits_beside_four_users_of_many_small_calls,
                         calls_that_take_long_are_made_elsewhere,
-                        nobody_waits_beside_claims_that_look_at_many_processes,
+                        claims_look_at_many_processes_elsewhere,
                         a_plan_goes_before_a_users_hundredth, log_lines_are_counted_after_ten,
                         claims_are_lines_of_their_user, the_log_shows_what_was_written, unfinished_messages_keep_to_a_budget]) > 0)
