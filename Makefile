@@ -64,6 +64,7 @@ CMD_SRC     := $(filter-out $(LIB_SRC) $(SPANK_MAIN) $(TOP_SRC),$(call sources,c
 PROBE_SRC   := $(call sources,probes/common)
 CPU_SRC     := $(call sources,probes/cpu)
 EVENTS_SRC  := $(call sources,probes/events)
+MPI_SRC     := $(call sources,probes/mpi)
 GPU_MAIN    := probes/gpu/main.c
 GPU_SRC     := $(filter-out $(GPU_MAIN),$(call sources,probes/gpu))
 UNIT_SRC    := $(shell find tests/unit -name "test_*.c" | LC_ALL=C sort)
@@ -74,10 +75,17 @@ SCHEMAS     := $(wildcard schema/*)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 TOP      := $(if $(call pkg_libs,ncursesw),$(BUILD)/bin/berth-top)
+# The compiler of an MPI library whose header is there (MPICC= leaves the MPI probe out). Sanitizers
+# find the library's own faults.
+ifeq ($(origin MPICC),undefined)
+has_mpi = $(shell $(1) -E -include mpi.h -x c /dev/null >/dev/null 2>&1 && echo $(1))
+MPICC  := $(firstword $(foreach c,mpicc mpicc.mpich mpicc.openmpi,$(call has_mpi,$(c))))
+endif
+MPI      := $(if $(MPICC),$(if $(SAN),,$(BUILD)/bin/berth-probe-mpi))
 PROGRAMS := $(if $(wildcard $(DAEMON_MAIN)),$(BUILD)/bin/berthd) \
             $(if $(CMD_SRC),$(BUILD)/bin/berth) $(TOP) \
             $(if $(CPU_SRC),$(BUILD)/bin/berth-probe-cpu) $(BUILD)/bin/berth-probe-gpu \
-            $(BUILD)/bin/berth-probe-events
+            $(BUILD)/bin/berth-probe-events $(MPI)
 LIBS     := $(if $(LIB_SRC),$(BUILD)/lib/libberth.so.$(SOMAJOR) $(BUILD)/lib/libberth.a)
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 FAULTS   := $(patsubst tests/fault/%.c,$(BUILD)/fault/%,$(FAULT_SRC))
@@ -93,7 +101,7 @@ AGAIN = @$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),
 
 .PHONY: all
 all: ## build the programs into build/bin and the library into build/lib
-all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top)
+all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top) $(if $(MPI),,no_mpi)
 
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
 WITHOUT_LIBRARIES := python deps deb demo check check-all check-sites check-numa check-cluster \
@@ -120,6 +128,11 @@ $(BUILD)/obj/probes/%.o: probes/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,cc,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -iquote probes -MMD -MP -c -o $@ $<
+# The library's compiler calls this one.
+$(BUILD)/obj/probes/mpi/%.o: probes/mpi/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,mpicc,$<)
+	$(Q)MPICH_CC="$(CC)" OMPI_CC="$(CC)" $(MPICC) $(ALL_CFLAGS) -iquote probes -MMD -MP -c -o $@ $<
 # Optimising a unit test takes longer than the test. What it tests stays optimised.
 $(BUILD)/obj/tests/unit/%.o: CFLAGS := -O0 -g $(if $(findstring clang,$(CC)),,$(GCC_AT_O1))
 $(BUILD)/obj/tests/unit/%.o: FORTIFY :=
@@ -234,6 +247,15 @@ $(BUILD)/bin/berth-probe-gpu: $(call obj,$(GPU_MAIN)) $(BUILD)/libprobe_gpu.a $(
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lnuma -lm -ldl
 	@printf '  %-5s %s\n' gpu "$$(cat $(GPU_IMAGES)/included.txt)"
+
+$(BUILD)/bin/berth-probe-mpi: $(call obj,$(MPI_SRC)) $(BUILD)/libprobe.a
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)MPICH_CC="$(CC)" OMPI_CC="$(CC)" $(MPICC) $(ALL_LDFLAGS) -o $@ $^ -lm
+.PHONY: no_mpi
+no_mpi:
+	@echo "  left out: berth-probe-mpi, $(if $(SAN),with sanitizers,without mpicc \
+	    (Debian: libmpich-dev or libopenmpi-dev))"
 
 $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(SEEN_CLOSE) $(BUILD)/libdaemon.a \
                  $(BUILD)/libprobe_gpu.a $(BUILD)/libprobe.a \
@@ -588,7 +610,7 @@ $(BUILD)/completion/_berth: $(BUILD)/bin/berth $(addprefix etc/completion/,what.
 # Installed files, for install and uninstall: mode:file:folder. The configuration is never
 # overwritten, and removed only while it is unchanged.
 INSTALLED = $(foreach p,berth $(if $(TOP),berth-top) berthd,755:$(BUILD)/bin/$(p):$(BINDIR)) \
-            $(foreach p,cpu gpu events,755:$(BUILD)/bin/berth-probe-$(p):$(LIBEXECDIR)) \
+            $(foreach p,cpu gpu events $(if $(MPI),mpi),755:$(BUILD)/bin/berth-probe-$(p):$(LIBEXECDIR)) \
             $(if $(SPANK),755:$(SPANK):$(LIBDIR)/slurm) \
             $(foreach h,$(wildcard etc/slurm/*),755:$(h):$(LIBEXECDIR)/slurm) \
             755:etc/node-problem-detector/berth-health:$(LIBEXECDIR)/node-problem-detector \

@@ -63,11 +63,12 @@ objects() {
     done
 }
 
-# Without Slurm's headers its plugin is not built.
+# Without Slurm's headers its plugin is not built, and without MPI's not its probe.
 check_built() {
     local file
     ours 'daemon/*.c' 'client/*.c' 'probes/*.c' | while IFS= read -r file; do
         [ -e "$BUILD/obj/${file%c}o" ] || [ "$file" = client/slurm/spank_berth.c ] ||
+            { [[ $file == probes/mpi/* ]] && [ ! -e "$BUILD/bin/berth-probe-mpi" ]; } ||
             echo "$file has no object in $BUILD/obj"
     done
 }
@@ -166,6 +167,7 @@ check_circles() {
 doors='
 sqlite3\.h     daemon/store/*
 hwloc[./].*h   daemon/discover/backend_hwloc*
+mpi(-ext)?\.h  probes/mpi/*
 numa(if)?\.h   probes/* client/lib/apply.c client/lib/pages.c
 uv\.h          daemon/base/log_limit.* daemon/varlink/* daemon/measure/* daemon/serve/claim_* daemon/serve/daemon.h daemon/main.c
 '

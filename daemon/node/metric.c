@@ -43,6 +43,8 @@ bool metric_is_between(enum metric metric)
     case METRIC_GPU_GPU_KERNEL:
     case METRIC_GPU_GPU_KERNEL_CONCURRENT:
     case METRIC_GPU_PINGPONG:
+    case METRIC_MPI_LATENCY:
+    case METRIC_MPI_BANDWIDTH:
         return true;
     default:
         return false;

@@ -4,7 +4,7 @@
  *
  * Main types: struct cpu_topology, struct cpu_cell.
  * Uses: common
- * Public headers: cpu.h noise.h workers.h
+ * Public headers: cpu.h noise.h topology.h workers.h
  * Shown by: tests/unit/cpu, `berth-probe-cpu --help`
  */
 #pragma once

@@ -1,0 +1,150 @@
+/* berth-probe-mpi: measures MPI between its ranks and prints the measurement record. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/options.h"
+#include "common/stop.h"
+#include "mpi/pairs.h"
+#include "mpi/report.h"
+
+#define EXIT_BUG        70
+#define QUICK_BUDGET_NS INT64_C(10000000000)
+#define FULL_BUDGET_NS  INT64_C(120000000000)
+
+struct options {
+    bool metrics[PROBE_METRIC_COUNT];
+    int64_t budget_ns, ranks;
+    bool is_full, is_table, child;
+};
+
+enum option_key {
+    OPT_PROFILE = PROBE_OPTIONS_KEY,
+    OPT_METRICS,
+    OPT_BUDGET,
+    OPT_RANKS,
+    OPT_TABLE,
+    OPT_CHILD
+};
+
+static const struct probe_option list[] = {
+    {"profile", "quick|full", "time to take: 10 s (quick, default) or 120 s (full)", OPT_PROFILE},
+    {"metrics", "NAME,...", "only these: mpi_latency, mpi_bandwidth", OPT_METRICS},
+    {"budget-ns", "N", "end after N nanoseconds", OPT_BUDGET},
+    {"ranks", "N", "fail unless mpiexec started N ranks that know each other", OPT_RANKS},
+    {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
+    {"child", NULL, "end when the program that started this one ends", OPT_CHILD},
+};
+static const enum probe_metric metrics[] = {PROBE_MPI_LATENCY, PROBE_MPI_BANDWIDTH};
+static const struct probe_options command = {
+    .program = "berth-probe-mpi",
+    .about = "Measures messages and collectives of MPI between its ranks: mpiexec -n 4 "
+             "berth-probe-mpi",
+    .list = list,
+    .count = sizeof list / sizeof *list,
+    .metrics = metrics,
+    .metric_count = sizeof metrics / sizeof *metrics,
+};
+
+static int take_option(int key, char *text, void *arg)
+{
+    struct options *options = arg;
+    switch (key) {
+    case OPT_PROFILE:
+        if (strcmp(text, "quick") != 0 && strcmp(text, "full") != 0)
+            return probe_options_usage(&command, "--profile is quick or full, not", text);
+        options->is_full = strcmp(text, "full") == 0;
+        return -1;
+    case OPT_METRICS:
+        return probe_options_metrics(&command, text, options->metrics);
+    case OPT_BUDGET:
+        return probe_options_integer(text, 1, &options->budget_ns)
+                   ? -1
+                   : probe_options_usage(&command, "--budget-ns is not a number above 0", text);
+    case OPT_RANKS:
+        return probe_options_integer(text, 1, &options->ranks)
+                   ? -1
+                   : probe_options_usage(&command, "--ranks is not a number above 0", text);
+    case OPT_TABLE:
+        options->is_table = true;
+        return -1;
+    default:
+        options->child = true;
+        return -1;
+    }
+}
+
+/* A launcher of another MPI starts each rank as a job of its own. */
+static bool check_ranks(const struct options *options, const struct mpi_ranks *ranks,
+                        struct probe_why *why)
+{
+    if (options->ranks > 0 && ranks->size != options->ranks)
+        return probe_why_set(why,
+                             "mpiexec started %d ranks that know each other, not %lld: is it of "
+                             "another MPI than this probe?",
+                             ranks->size, (long long)options->ranks);
+    if (ranks->local_count < 2)
+        return probe_why_set(why, "there is one rank on this node: mpiexec -n 2 %s",
+                             command.program);
+    return true;
+}
+
+static bool measure(const struct options *options, struct mpi_report *report, struct probe_why *why)
+{
+    struct mpi_ranks ranks = {.rank = 0};
+    struct mpi_pairs pairs;
+    bool ok = mpi_ranks_new(&ranks, why) && check_ranks(options, &ranks, why);
+    if (ok) {
+        report->total = mpi_pairs_choose(&ranks, options->metrics, &pairs);
+        mpi_report_begin(report, &ranks);
+        ok = mpi_pairs_run(&ranks, &pairs, report, why);
+    }
+    if (ok)
+        mpi_ranks_wait();
+    mpi_ranks_done(&ranks);
+    return ok;
+}
+
+static int run(const struct options *options, int64_t begun_ns)
+{
+    struct probe_out out = {.fd = STDOUT_FILENO, .gate = PTHREAD_MUTEX_INITIALIZER};
+    struct mpi_report report = {.begun_ns = begun_ns, .budget_ns = options->budget_ns};
+    struct probe_why why = {0};
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    report.is_table = rank == 0 && options->is_table;
+    report.out = rank == 0 && !options->is_table ? &out : NULL;
+    struct probe_stop stop = {.out = report.out, .started_ns = begun_ns};
+    bool ok = probe_stop_start(&stop, &why) && measure(options, &report, &why);
+    if (!ok) {
+        if (rank == 0)
+            fprintf(stderr, "%s: %s\n", command.program, why.text);
+        MPI_Abort(MPI_COMM_WORLD, EXIT_BUG);
+    }
+    return mpi_report_end(&report) ? 0 : EXIT_BUG;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.budget_ns = 0};
+    struct probe_why why = {0};
+    int64_t begun_ns = probe_clock_ns();
+    int status = probe_options_parse(&command, argc, argv, take_option, &options);
+    if (status < 0)
+        status = probe_options_settle_metrics(&command, options.child, options.metrics);
+    if (status >= 0)
+        return status;
+    if (options.budget_ns == 0)
+        options.budget_ns = options.is_full ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
+    if (!probe_stop_prepare(options.child, &why)) {
+        fprintf(stderr, "%s: %s\n", command.program, why.text);
+        return PROBE_OPTIONS_USAGE;
+    }
+    MPI_Init(&argc, &argv);
+    status = run(&options, begun_ns);
+    MPI_Finalize();
+    return status;
+}
