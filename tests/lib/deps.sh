@@ -27,7 +27,7 @@ packages() {
             python3-setuptools python3-wheel
         ;;
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio e2fsprogs ;;
-    lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev ;;
+    lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev libmpich-dev ;;
     *)
         echo "deps.sh: no group $1; groups are build, python, test, browser, lake, frameworks, numa, cluster, deb, package, lint" >&2
         exit 64

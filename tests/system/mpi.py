@@ -9,9 +9,10 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from berthd import BIN, ROOT  # noqa: E402
+from berthd import BIN  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("BUILD", "build")
 SHORT = ["--budget-ns", "1500000000"]
 # Open MPI refuses root and more ranks than cores, unless it is told.
