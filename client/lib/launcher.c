@@ -98,9 +98,12 @@ static int first_number(const struct lib_variables *variables, const char *const
     return found;
 }
 
+/* Slurm 26.05 numbers the steps of a job that srun has not started, such as its batch script, below
+ * zero. */
 static bool is_there(const struct lib_variables *variables, const struct names *names)
 {
-    if (names->needed != NULL && lib_variable(variables, names->needed) == NULL)
+    const char *needed = names->needed == NULL ? "" : lib_variable(variables, names->needed);
+    if (needed == NULL || *needed == '-')
         return false;
     return (names->task != NULL && lib_variable(variables, names->task) != NULL) ||
            lib_variable(variables, names->rank) != NULL;

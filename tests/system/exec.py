@@ -283,7 +283,8 @@ def what_is_asked_wrongly_is_refused():
 def who_is_started_by_hand_is_alone():
     """And a batch script, which is told a rank, is no task either."""
     with Daemon("--node", NODES / "mi250x") as daemon, Proxy(daemon) as proxy:
-        for variables in {}, {"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "4"}:
+        batch = {"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "4"}
+        for variables in {}, batch, {**batch, "SLURM_STEP_ID": "-5", "SLURM_NODEID": "0", "SLURM_TASKS_PER_NODE": "4"}:
             found = inside(proxy.path, "--strict", variables=variables)
             plan = daemon.call(BIND, proxy.bind())["tasks"]
             assert proxy.bind()["tasks"] == 1 and len(plan) == 1

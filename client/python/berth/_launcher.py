@@ -38,7 +38,9 @@ def _first(variables: Mapping[str, str], names: List[str]) -> Optional[int]:
 
 
 def _is_there(variables: Mapping[str, str], row: Launcher) -> bool:
-    if row.needed is not None and row.needed not in variables:
+    # Slurm 26.05 numbers the steps of a job that srun has not started, such as its batch script,
+    # below zero.
+    if row.needed is not None and variables.get(row.needed, "-").startswith("-"):
         return False
     return any(name is not None and name in variables for name in (row.task, row.rank))
 

@@ -111,6 +111,9 @@ static void the_inner_launcher_counts(void **state)
     expect(LOOK("SLURM_JOB_ID=9", "SLURM_LOCALID=0", "SLURM_PROCID=0", "SLURM_NTASKS=2",
                 "SLURM_NODEID=0", "SLURM_TASKS_PER_NODE=2"),
            NULL, -1, -1, -1, -1, NULL);
+    expect(LOOK("SLURM_STEP_ID=-5", "SLURM_JOB_ID=9", "SLURM_LOCALID=0", "SLURM_PROCID=0",
+                "SLURM_NTASKS=2", "SLURM_NODEID=0", "SLURM_TASKS_PER_NODE=2"),
+           NULL, -1, -1, -1, -1, NULL);
 }
 
 static void what_does_not_fit_is_said(void **state)
