@@ -441,10 +441,12 @@ $(BUILD)/slurm/app: tests/slurm/app.c Makefile
 	$(call say,link,$@)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -o $@ $<
 .PHONY: check-cluster
-check-cluster: ## run jobs under a private Slurm of one node: hooks, health check, berths
-	@tests/lib/deps.sh build test numa cluster
+check-cluster: ## run jobs under a private Slurm of one node; SLURM="23.11 24.11": under others
+	@tests/lib/deps.sh build test numa cluster $(if $(SLURM),roots)
 	$(AGAIN) all $(BUILD)/slurm/app
-	@for t in tests/slurm/*.sh; do BUILD=$(BUILD) BIN=$(BUILD)/bin $$t || exit 1; done
+	@[ -n "$(SLURM)" ] || for t in hooks plugin exec berths constrained; do \
+	    BUILD=$(BUILD) BIN=$(BUILD)/bin tests/slurm/$$t.sh || exit 1; done
+	@[ -z "$(SLURM)" ] || BUILD=$(BUILD) tests/slurm/versions.sh $(SLURM)
 
 .PHONY: unit
 unit: $(UNITS) ## run the unit tests alone, half a minute

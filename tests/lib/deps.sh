@@ -1,5 +1,5 @@
 #!/bin/bash
-# deps.sh build|python|test|browser|lake|frameworks|numa|cluster|deb|package|lint ...: installs missing packages of groups of
+# deps.sh build|python|test|browser|lake|frameworks|numa|cluster|roots|deb|package|lint ...: installs missing packages of groups of
 # targets. Prints its commands. Does nothing, and needs no network, when no package is missing.
 set -eu
 
@@ -22,6 +22,7 @@ packages() {
     frameworks) echo python3-torch python3-matplotlib ;;
     numa) echo qemu-system-x86 seabios busybox-static cpio ;;
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins util-linux ;;
+    roots) echo mmdebstrap distro-info-data gpg ;; # private roots of other suites
     deb)
         echo build-essential dpkg-dev debhelper lintian libslurm-dev dh-python python3 \
             python3-setuptools python3-wheel
@@ -29,7 +30,7 @@ packages() {
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio e2fsprogs ;;
     lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev libmpich-dev ;;
     *)
-        echo "deps.sh: no group $1; groups are build, python, test, browser, lake, frameworks, numa, cluster, deb, package, lint" >&2
+        echo "deps.sh: no group $1; groups are build, python, test, browser, lake, frameworks, numa, cluster, roots, deb, package, lint" >&2
         exit 64
         ;;
     esac

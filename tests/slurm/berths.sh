@@ -4,10 +4,12 @@
 # berthd. tests/slurm/berths.py judges what each task found itself in. BUILD is the folder of the
 # build; LOG keeps the console. CONSTRAIN is off, or v1 or v2: the version of the cgroups by which
 # Slurm constrains cores and devices (tests/slurm/constrained.sh), there with NODE=h200x4 on the
-# first cpus, the one NUMA node and the gpus of the recorded H200 node.
+# first cpus, the one NUMA node and the gpus of the recorded H200 node. SLURM_ROOT is the root of
+# another Slurm than the system's, and PLUGIN berth's for it (tests/slurm/versions.sh).
 set -eu
 cd "$(dirname "$0")/../.."
-BUILD=${BUILD:-build} CONSTRAIN=${CONSTRAIN:-off} NODE=${NODE:-mi250x}
+BUILD=${BUILD:-build} CONSTRAIN=${CONSTRAIN:-off} NODE=${NODE:-mi250x} from=${SLURM_ROOT:-}
+plugin=${PLUGIN:-$BUILD/lib/spank_berth.so}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 log=${LOG:-$work/console}
@@ -17,13 +19,14 @@ leave_out() {
     echo "1..0 # SKIP $*"
     exit 77
 }
-for tool in qemu-system-x86_64 cpio busybox slurmd slurmctld srun scontrol munged; do
-    command -v $tool >/dev/null || leave_out "$tool is not here; make check-cluster installs it"
+for tool in qemu-system-x86_64 cpio busybox "$from"/usr/sbin/{slurmd,slurmctld,munged} "$from"/usr/bin/{srun,scontrol}; do
+    command -v "$tool" >/dev/null || leave_out "$tool is not here; make check-cluster installs it"
 done
-[ -e "$BUILD/lib/spank_berth.so" ] || leave_out "Slurm's plugin was not built: no slurm/spank.h"
+[ -e "$plugin" ] || leave_out "Slurm's plugin was not built: no slurm/spank.h"
 kernel=$(tests/lib/kernel.sh) || leave_out "$kernel"
 
-root=$work/root plugins=$(dirname "$(find /usr/lib -name select_cons_tres.so)")
+root=$work/root plugins=$(dirname "$(find "$from/usr/lib" -name select_cons_tres.so)")
+plugins=${plugins#"$from"}
 mkdir -p "$root"/{bin,proc,sys,dev,tmp,node,run/munge,etc/slurm,etc/munge,usr/bin,usr/sbin,sbin,lib,var/log/munge,var/lib/munge,var/spool/ctld,var/spool/slurmd,usr/libexec/berth/slurm}
 chmod 711 "$root/run/munge"
 mkdir -p "$root$plugins"
@@ -48,22 +51,19 @@ for hook in etc/slurm/*; do
 done
 chmod +x "$root"/usr/libexec/berth/slurm/* "$root/init"
 cp "$BUILD"/bin/{berthd,berth} "$BUILD/slurm/app" "$root/bin/"
-cp "$(command -v slurmctld)" "$(command -v slurmd)" "$(command -v munged)" "$(command -v slurmstepd || find /usr/sbin -name slurmstepd)" "$root/usr/sbin/"
-cp "$(command -v srun)" "$(command -v scontrol)" "$root/usr/bin/"
-mkdir -p "$root/usr/lib" && cp "$BUILD/lib/spank_berth.so" "$root/usr/lib/"
-for name in auth_munge cred_munge select_cons_tres gres_gpu gpu_generic proctrack_linuxproc task_affinity jobacct_gather_none accounting_storage_none acct_gather_energy_none \
-    acct_gather_profile_none acct_gather_filesystem_none acct_gather_interconnect_none ext_sensors_none topology_none route_default switch_none cgroup_v1 mpi_none job_container_none core_spec_none \
-    preempt_none priority_basic sched_backfill site_factor_none jobcomp_none mcs_none node_features_helpers power_none prep_script hash_k12 launch_slurm cli_filter_none burst_buffer_none libslurmfull \
-    cgroup_v2 serializer_json task_none proctrack_cgroup task_cgroup; do
-    [ ! -e "$plugins/$name.so" ] || cp "$plugins/$name.so" "$root$plugins/"
-done
+cp "$from"/usr/sbin/{slurmctld,slurmd,munged,slurmstepd} "$root/usr/sbin/"
+cp "$from"/usr/bin/{srun,scontrol} "$root/usr/bin/"
+mkdir -p "$root/usr/lib" && cp "$plugin" "$root/usr/lib/spank_berth.so"
+find "$from$plugins" -name '*.so' ! -name 'mpi_pmix*' ! -name 'libslurm_pmi*' -exec cp {} "$root$plugins/" \;
+# Libraries as the root's own loader finds them.
+loader=/lib64/ld-linux-x86-64.so.2 folders=$from/lib/x86_64-linux-gnu:$from/usr/lib/x86_64-linux-gnu:$from$plugins
 find "$root" -type f \( -perm -100 -o -name '*.so' \) | while read -r file; do
-    ldd "$file" 2>/dev/null | grep -o '/[^ ]*' || true
+    "$from$loader" --library-path "$folders" --list "$file" 2>/dev/null | sed -n "s,.* => $from\(/[^ ]*\) .*,\1,p"
 done | sort -u | while read -r library; do
-    case $library in "$root"*) continue ;; esac
     mkdir -p "$root$(dirname "$library")"
-    [ -e "$root$library" ] || cp -L "$library" "$root$library"
+    [ -e "$root$library" ] || cp -L "$from$library" "$root$library"
 done
+mkdir -p "$root/lib64" && cp -L "$from$loader" "$root$loader"
 (cd "$root" && find . | cpio --quiet -o -H newc) | gzip -1 >"$work/initrd"
 
 options=(-machine q35 -accel "tcg,thread=multi" -cpu "max,l3-cache=off" -m 2048)

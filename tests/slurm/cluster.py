@@ -182,7 +182,7 @@ exit $status
 
     def wait_idle(self):
         """A job's end is not its node's: the controller hears of the epilog later."""
-        wait(lambda: self.node_state() == "IDLE", "the node is not idle")
+        wait(lambda: self.node_state() == "IDLE", "the node is not idle", 60)
 
     def __enter__(self):
         try:

@@ -234,9 +234,18 @@ def the_task_prolog_shows_each_task_the_gpus_of_its_berth():
 STEP = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_LOCALID": "1", "SLURM_PROCID": "1", "SLURM_NODEID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_TASKS_PER_NODE": "2", "SLURM_GPUS_ON_NODE": "2"}
 
 
+def in_time(hook, **environment):
+    """A hook's run; on a loaded machine its time may be over before it is done, and it is run again."""
+    for _ in range(5):
+        done = subprocess.run([BIN / "berth", "slurm", hook], capture_output=True, text=True, timeout=20, check=False, env=environment)
+        assert done.returncode == 0 and done.stderr.count("\n") <= 1, done
+        if "within 50 ms" not in done.stderr:
+            break
+    return done
+
+
 def task_prolog(daemon, **variables):
-    done = subprocess.run([BIN / "berth", "slurm", "task"], capture_output=True, text=True, timeout=20, check=False, env={"BERTH_SOCKET": daemon.socket, **STEP, **variables})
-    assert done.returncode == 0 and done.stderr.count("\n") <= 1, done
+    done = in_time("task", BERTH_SOCKET=daemon.socket, **{**STEP, **variables})
     return done.stdout.splitlines(), done.stderr
 
 
@@ -247,8 +256,6 @@ def the_gpus_of_a_step_are_slurms_and_not_those_of_renumbered_variables():
         number = {"gpu4": 4, "gpu5": 5}[reply["tasks"][1]["gpus"][0]]
         for inside in "0,1", "4,5":  # ConstrainDevices, and without it
             lines, said = task_prolog(daemon, SLURM_STEP_GPUS="4,5", ROCR_VISIBLE_DEVICES=inside, CUDA_VISIBLE_DEVICES=inside)
-            if said:  # a loaded machine: its time was over
-                lines, said = task_prolog(daemon, SLURM_STEP_GPUS="4,5", ROCR_VISIBLE_DEVICES=inside, CUDA_VISIBLE_DEVICES=inside)
             wanted = [f"export ROCR_VISIBLE_DEVICES={number - 4 if inside == '0,1' else number}", "unset CUDA_VISIBLE_DEVICES", "unset GPU_DEVICE_ORDINAL", "unset HIP_VISIBLE_DEVICES"]
             assert sorted(lines) == wanted and said == "", (lines, said, wanted)
         for given in {"SLURM_STEP_GPUS": "4,9"}, {"SLURM_STEP_GPUS": "5"}, {}:
@@ -259,9 +266,7 @@ def the_gpus_of_a_step_are_slurms_and_not_those_of_renumbered_variables():
 
 
 def prolog(daemon, **variables):
-    done = subprocess.run([BIN / "berth", "slurm", "prolog"], capture_output=True, text=True, timeout=20, check=False, env={"BERTH_SOCKET": daemon.socket, **variables})
-    assert done.returncode == 0 and done.stderr.count("\n") <= 1, done
-    return done.stderr
+    return in_time("prolog", BERTH_SOCKET=daemon.socket, **variables).stderr
 
 
 def only_claims_of_slurms_jobs_are_taken_over():
