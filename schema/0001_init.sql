@@ -9,7 +9,7 @@ CREATE TABLE node (
     id          INTEGER PRIMARY KEY,
     fingerprint TEXT NOT NULL UNIQUE,
     name        TEXT NOT NULL
-) STRICT;
+);
 
 CREATE TABLE boot (
     id           INTEGER PRIMARY KEY,
@@ -18,12 +18,12 @@ CREATE TABLE boot (
     first_seen_s INTEGER NOT NULL,
     kernel       TEXT,
     UNIQUE (node, boot_id)
-) STRICT;
+);
 
 CREATE TABLE text (
     id   INTEGER PRIMARY KEY,
     text TEXT NOT NULL UNIQUE
-) STRICT;
+);
 
 CREATE TABLE run (
     id         INTEGER PRIMARY KEY,
@@ -35,7 +35,7 @@ CREATE TABLE run (
     elapsed_ns INTEGER NOT NULL,
     status     TEXT NOT NULL,
     conditions INTEGER REFERENCES text
-) STRICT;
+);
 
 -- The latest run of each probe.
 CREATE TABLE probe (
@@ -43,7 +43,7 @@ CREATE TABLE probe (
     name TEXT NOT NULL,
     run  INTEGER NOT NULL REFERENCES run,
     PRIMARY KEY (node, name)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- run, value, low, high, n and why are the series' latest: a start reads only this table, from end
 -- to end.
@@ -64,7 +64,7 @@ CREATE TABLE series (
     why        INTEGER REFERENCES text,
     UNIQUE (node, metric, from_place, to_place, axes),
     CHECK ((value IS NULL) = (why IS NOT NULL))
-) STRICT;
+);
 
 CREATE TABLE value (
     series INTEGER NOT NULL REFERENCES series,
@@ -74,7 +74,7 @@ CREATE TABLE value (
     high   REAL,
     n      INTEGER NOT NULL,
     PRIMARY KEY (series, run)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- A measurement without a value, and the reason.
 CREATE TABLE skip (
@@ -82,7 +82,7 @@ CREATE TABLE skip (
     run    INTEGER NOT NULL,
     why    INTEGER NOT NULL REFERENCES text,
     PRIMARY KEY (series, run)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- Failures and remarks of a run. metric and to_place: the cell, from the note's place, in which a
 -- probe crashed or hung ('': no cell).
@@ -96,5 +96,5 @@ CREATE TABLE note (
     since_s  INTEGER NOT NULL,
     metric   TEXT NOT NULL DEFAULT '',
     to_place TEXT NOT NULL DEFAULT ''
-) STRICT;
+);
 CREATE INDEX note_of_run ON note (run);

@@ -2,16 +2,17 @@
 --
 -- low and high are mostly close to value. An INTEGER is the distance in thousand-millionths of
 -- value, below it for low and above it for high. It takes half the room and keeps eight digits. A
--- REAL is the bound itself. The view history has all of them as bounds.
+-- REAL is the bound itself. Without a type in the table, SQLite converts neither into the other. The
+-- view history has all of them as bounds.
 CREATE TABLE settled_value (
     series INTEGER NOT NULL REFERENCES series,
     run    INTEGER NOT NULL,
     value  REAL NOT NULL,
-    low    ANY,
-    high   ANY,
+    low,
+    high,
     n      INTEGER NOT NULL,
     PRIMARY KEY (series, run)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 INSERT INTO settled_value
     SELECT series, run, value,
            iif(low / value BETWEEN 0.1 AND 3, CAST(round((value - low) / value * 1e9) AS INTEGER), low),
@@ -26,11 +27,11 @@ CREATE TABLE fresh_value (
     run    INTEGER NOT NULL,
     series INTEGER NOT NULL,
     value  REAL NOT NULL,
-    low    ANY,
-    high   ANY,
+    low,
+    high,
     n      INTEGER NOT NULL,
     PRIMARY KEY (run, series)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- 1: the run's values are in settled_value. 0: those in fresh_value count, and those in
 -- settled_value are an unfinished copy.
@@ -52,7 +53,7 @@ CREATE TABLE day (
     high   REAL NOT NULL,
     n      INTEGER NOT NULL,
     PRIMARY KEY (series, day)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- 1: the run's values have become medians; the run stays as the latest of a series or a probe.
 ALTER TABLE run ADD COLUMN is_thinned INTEGER NOT NULL DEFAULT 0;

@@ -9,7 +9,7 @@ CREATE TABLE flow_set (
     flows      TEXT NOT NULL,
     measured_s INTEGER NOT NULL, -- the latest
     UNIQUE (node, metric, flows)
-) STRICT;
+);
 
 CREATE TABLE flow_rate (
     flow_set    INTEGER NOT NULL REFERENCES flow_set,
@@ -19,4 +19,4 @@ CREATE TABLE flow_rate (
     low         REAL,
     high        REAL,
     PRIMARY KEY (flow_set, measured_s, flow)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;

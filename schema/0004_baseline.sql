@@ -19,7 +19,7 @@ CREATE TABLE baseline (
     low_runs   INTEGER NOT NULL,
     samples    BLOB NOT NULL,
     PRIMARY KEY (node, metric, from_place, to_place, axes)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- cleared_s is NULL while it is open; severity, text and numbers are the latest. critical_s: when an
 -- open one became critical (NULL: not critical, or unknown). was_accepted: it cleared because its
@@ -45,7 +45,7 @@ CREATE TABLE finding (
     explained_s    INTEGER,
     is_unconfirmed INTEGER NOT NULL,
     event     INTEGER NOT NULL
-) STRICT;
+);
 CREATE UNIQUE INDEX finding_standing ON finding (node, code, place, subject) WHERE cleared_s IS NULL;
 CREATE INDEX finding_event ON finding (event);
 
@@ -59,4 +59,4 @@ CREATE TABLE expected_place (
     model    TEXT,
     seen_s   INTEGER NOT NULL,
     PRIMARY KEY (machine, identity)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;

@@ -17,10 +17,10 @@ CREATE TABLE claim (
     plan_answered TEXT,
     is_admins     INTEGER NOT NULL, -- 1: an administrator made it
     UNIQUE (uid, key)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- Number of changes of the claims: answers include it.
 CREATE TABLE claim_generation (
     one        INTEGER PRIMARY KEY CHECK (one = 1),
     generation INTEGER NOT NULL
-) STRICT;
+);

@@ -52,7 +52,7 @@ static int open_beneath(const struct files *io, const char *path, int flags)
         return -1;
     const char *relative = path + strspn(path, "/");
     int fd =
-        (int)syscall(SYS_openat2, root, relative[0] == '\0' ? "." : relative, &how, sizeof how);
+        (int)syscall(__NR_openat2, root, relative[0] == '\0' ? "." : relative, &how, sizeof how);
     int error = errno;
     close(root);
     errno = error;

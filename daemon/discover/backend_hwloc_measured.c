@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "discover/backend_hwloc.h"
+#include "discover/backend_hwloc_old.h"
 
 #define MIB 1048576.0
 
@@ -99,7 +100,7 @@ static void set_attribute(struct attach *attach, const struct attribute *attribu
     struct hwloc_obj *node = attach->object[memory];
     struct hwloc_location location = {.type = HWLOC_LOCATION_TYPE_CPUSET};
     hwloc_uint64_t number = (hwloc_uint64_t)llround(value / attribute->unit);
-    if (node == NULL || number == 0)
+    if (node == NULL || number == 0 || attribute->id == BACKEND_HWLOC_NO_ATTRIBUTE)
         return;
     if (place->kind == PLACE_GPU) {
         location.type = HWLOC_LOCATION_TYPE_OBJECT;
@@ -298,6 +299,25 @@ static size_t choose_places(const struct attach *attach, enum metric metric, enu
     }
 }
 
+/* Before hwloc 2.5 a matrix has no name that another program could ask for, so it is left out. */
+static bool add_distances(hwloc_topology_t topology, const char *name, enum metric metric,
+                          unsigned count, struct hwloc_obj **objects, hwloc_uint64_t *cell)
+{
+#if HWLOC_API_VERSION < 0x00020500
+    (void)topology, (void)name, (void)metric, (void)count, (void)objects, (void)cell;
+    return true;
+#else
+    unsigned long means = metric_info(metric)->higher_is_better
+                              ? HWLOC_DISTANCES_KIND_MEANS_BANDWIDTH
+                              : HWLOC_DISTANCES_KIND_MEANS_LATENCY;
+    hwloc_distances_add_handle_t handle =
+        hwloc_distances_add_create(topology, name, HWLOC_DISTANCES_KIND_FROM_USER | means, 0);
+    return handle != NULL &&
+           hwloc_distances_add_values(topology, handle, count, objects, cell, 0) == 0 &&
+           hwloc_distances_add_commit(topology, handle, 0) == 0;
+#endif
+}
+
 static void add_matrix(struct attach *attach, const char *name, enum metric metric,
                        enum place_kind kind, double unit)
 {
@@ -320,18 +340,8 @@ static void add_matrix(struct attach *attach, const char *name, enum metric metr
                 note_source(attach, root, name, value->source);
         }
     }
-    if (count > 1) {
-        unsigned long means = metric_info(metric)->higher_is_better
-                                  ? HWLOC_DISTANCES_KIND_MEANS_BANDWIDTH
-                                  : HWLOC_DISTANCES_KIND_MEANS_LATENCY;
-        hwloc_distances_add_handle_t handle = hwloc_distances_add_create(
-            attach->topology, name, HWLOC_DISTANCES_KIND_FROM_USER | means, 0);
-        if (handle == NULL ||
-            hwloc_distances_add_values(attach->topology, handle, (unsigned)count, objects, cell,
-                                       0) != 0 ||
-            hwloc_distances_add_commit(attach->topology, handle, 0) != 0)
-            attach->out_of_memory = true;
-    }
+    if (count > 1 && !add_distances(attach->topology, name, metric, (unsigned)count, objects, cell))
+        attach->out_of_memory = true;
     free(cell);
     free(objects);
     free(chosen);

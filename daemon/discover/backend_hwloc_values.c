@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "discover/backend_hwloc_measured.h"
+#include "discover/backend_hwloc_old.h"
 
 #define MATRICES_MAX   64
 #define INITIATORS_MAX 256

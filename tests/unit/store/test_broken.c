@@ -373,8 +373,8 @@ static void what_the_migrations_do_not_make(void **state)
         "CREATE TABLE more (a)",
     };
     static const char *const changed[][2] = {
-        {") STRICT, WITHOUT ROWID", ") STRICT"},
-        {") STRICT, WITHOUT ROWID", ") WITHOUT ROWID"},
+        {") WITHOUT ROWID", ")"},
+        {") WITHOUT ROWID", ") STRICT, WITHOUT ROWID"},
         {"version       INTEGER NOT NULL", "version       INTEGER NOT NULL CHECK (version < 9)"},
         {"key           TEXT", "key           TEXT NOT NULL"},
         {"UNIQUE (uid, key)", "UNIQUE (uid)"},

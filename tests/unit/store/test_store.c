@@ -27,11 +27,9 @@ static void a_fresh_file(void **state)
     while (embedded_migrations[migrations].name != NULL)
         migrations++;
     assert_int_equal(query(world, "PRAGMA user_version"), migrations);
-    assert_int_equal(
-        query(
-            world,
-            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%STRICT%'"),
-        0);
+    /* SQLite of RHEL 9 has no such tables. */
+    assert_int_equal(query(world, "SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%STRICT%'"),
+                     0);
     assert_int_equal(
         query(world,
               "SELECT count(*) FROM node WHERE fingerprint = '0123456789abcdef0123456789abcdef'"),
