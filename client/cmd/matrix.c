@@ -8,7 +8,7 @@
 #include "ui/answer.h"
 #include "ui/matrix.h"
 
-#define CORES_MOST 16 /* more come by L3 */
+#define CORES_MOST 14 /* more come by L3 */
 
 enum { SIZE, WHERE, FROM, TO, INTERVALS, ALL, OPTIONS };
 

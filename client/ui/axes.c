@@ -1,6 +1,7 @@
 #include "ui/axes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CHOSEN_MOST 6  /* most tables */
@@ -94,4 +95,46 @@ void ui_chosen_rest(struct ui *ui, const struct ui_cells *cells, const struct ui
         return;
     ui_put(ui, "\n  ");
     ui_paragraph(ui, 2, line);
+}
+
+const char *ui_axis_value(const char *key, const char *value, char buffer[UI_NUMBER])
+{
+    char *end;
+    long long bytes = strtoll(value, &end, 10);
+    bool is_size = strcmp(key, "bytes") == 0 && end != value && *end == '\0' && bytes >= 0;
+    return is_size ? ui_count_bytes(buffer, bytes) : value;
+}
+
+/* Copies the value of one axis of the text; "" where there is none. */
+static const char *value_of(const char *text, const char *axis, char value[WORD_SIZE])
+{
+    char key[WORD_SIZE] = "";
+    while (text != NULL && strcmp(key, axis) != 0)
+        text = next_axis(text, key, value);
+    return text != NULL ? value : strcpy(value, "");
+}
+
+/* True when an axis has one value in all groups about the same metric. */
+static bool is_common(const struct ui_cells *cells, const char *metric, const char *axis,
+                      const char *value)
+{
+    char other[WORD_SIZE];
+    for (size_t g = 0; g < cells->count; g++)
+        if (strcmp(value_of(cells->group[g].axes, "metric", other), metric) == 0 &&
+            strcmp(value_of(cells->group[g].axes, axis, other), value) != 0)
+            return false;
+    return true;
+}
+
+void ui_axes_text(const struct ui_cells *cells, const struct ui_group *group, char *text,
+                  size_t size)
+{
+    char key[WORD_SIZE], value[WORD_SIZE], metric[WORD_SIZE], number[UI_NUMBER];
+    value_of(group->axes, "metric", metric);
+    size_t used = (size_t)snprintf(text, size, "%s", strcmp(metric, "-") == 0 ? "" : metric);
+    for (const char *at = group->axes; (at = next_axis(at, key, value)) != NULL;)
+        if (strcmp(key, "metric") != 0 && strcmp(value, "-") != 0 &&
+            (cells == NULL || !is_common(cells, metric, key, value)) && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s=%s", used > 0 ? " " : "", key,
+                                     ui_axis_value(key, value, number));
 }

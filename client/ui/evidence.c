@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ui/answer.h"
+#include "ui/axes.h"
 
 /* Axes of a metric with their defaults: "bytes=large,kind=pinned"; "" for an unknown metric. */
 static const char *axes_of(const char *metric)
@@ -39,12 +40,6 @@ static bool is_default(const char *metric, const char *of, const char *key, cons
     return false;
 }
 
-/* True for a number of bytes; the axis has names of sizes, too. */
-static bool is_bytes(const char *key, const char *text)
-{
-    return strcmp(key, "bytes") == 0 && *text != '\0' && text[strspn(text, "0123456789")] == '\0';
-}
-
 void ui_axes_put(struct ui *line, const char *metric, const json_t *axes)
 {
     const char *key, *separator = " with ", *of = ui_member(axes, "metric");
@@ -63,7 +58,7 @@ void ui_axes_put(struct ui *line, const char *metric, const json_t *axes)
         ui_put(line, "%s", separator);
         ui_text(line, key);
         ui_put(line, "=");
-        ui_text(line, is_bytes(key, text) ? ui_bytes(bytes, strtoll(text, NULL, 10)) : text);
+        ui_text(line, ui_axis_value(key, text, bytes));
         separator = ", ";
     }
 }

@@ -11,10 +11,11 @@
 #include "ui/sizes.h"
 
 #define GROUPS_MOST  6
-#define TURNED_MOST  12
+#define LIST_MOST    30 /* most cells in a list, and combinations of axes in a summary */
 #define SIZES_MOST   12 /* most matrices of one size */
 #define REASONS_MOST 20
 #define CELL_BYTES   48
+#define AXES_BYTES   512
 
 /* Fields common to all tables of one reply. */
 struct view {
@@ -262,13 +263,14 @@ static void put_group(struct view *view, const struct ui_group *group)
         cell_text(view, &group->cell[i], text);
         width = ui_columns(text) + 2 > width ? ui_columns(text) + 2 : width;
     }
-    if (*group->axes != '\0') {
-        ui_put(view->ui, "\n  ");
+    char axes[AXES_BYTES];
+    ui_axes_text(NULL, group, axes, sizeof axes);
+    ui_put(view->ui, "\n");
+    if (*axes != '\0') {
+        ui_pad(view->ui, 2);
         ui_style(view->ui, UI_BOLD);
-        ui_paragraph(view->ui, 2, group->axes);
+        ui_paragraph(view->ui, 2, axes);
         ui_style(view->ui, UI_PLAIN);
-    } else {
-        ui_put(view->ui, "\n");
     }
     int room = (view->ui->width - 2 - label) / width;
     size_t step = room < 1 ? 1 : (size_t)room;
@@ -282,16 +284,19 @@ static void put_group(struct view *view, const struct ui_group *group)
 }
 
 /* A range in a paper or a vendor's page is two stated figures, no confidence interval. */
-static bool has_stated(const struct ui_cells *cells)
+static const char *name_interval(const struct ui_cells *cells)
 {
+    const char *name = "";
     for (size_t g = 0; g < cells->count; g++)
         for (size_t i = 0; i < cells->group[g].rows * cells->group[g].columns; i++) {
             const struct ui_one_cell *cell = &cells->group[g].cell[i];
-            if (cell->from != NULL && cell->why_not == NULL && !isnan(cell->low) &&
-                strcmp(cell->source, "measured") != 0)
-                return true;
+            if (cell->from == NULL || cell->why_not != NULL || isnan(cell->low))
+                continue;
+            if (strcmp(cell->source, "measured") != 0)
+                return "95 % interval, or stated range";
+            name = "95 % interval";
         }
-    return false;
+    return name;
 }
 
 static void put_list(struct view *view, const struct ui_cells *cells)
@@ -299,24 +304,19 @@ static void put_list(struct view *view, const struct ui_cells *cells)
     struct ui_table table;
     ui_put(view->ui, "\n");
     ui_table_begin(&table, view->ui, "lllrrrl");
-    const char *const header[] = {"axes",
-                                  "from",
-                                  "to",
-                                  "value",
-                                  has_stated(cells) ? "95 % interval, or stated range"
-                                                    : "95 % interval",
-                                  "n",
-                                  ""};
+    const char *const header[] = {"axes", "from", "to", "value", name_interval(cells), "n", ""};
     for (size_t i = 0; i < sizeof header / sizeof header[0]; i++)
         ui_cell(&table, "%s", header[i]);
     for (size_t g = 0; g < cells->count; g++) {
         const struct ui_group *group = &cells->group[g];
+        char axes[AXES_BYTES];
+        ui_axes_text(cells, group, axes, sizeof axes);
         for (size_t i = 0; i < group->rows * group->columns; i++) {
             const struct ui_one_cell *cell = &group->cell[i];
             char value[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER];
             if (cell->from == NULL)
                 continue;
-            ui_cell(&table, "%s", *group->axes == '\0' ? "defaults" : group->axes);
+            ui_cell(&table, "%s", *axes == '\0' ? "defaults" : axes);
             ui_cell(&table, "%s", cell->from);
             ui_cell(&table, "%s", cell->to);
             ui_cell(&table, "%s", ui_digits(value, cell->value / view->scale));
@@ -347,19 +347,38 @@ static void put_notes(struct view *view)
     }
 }
 
-/* Prints tables one after the other, up to a readable number. */
-static void put_groups(struct view *view, const struct ui_cells *cells, size_t most)
+static void put_groups(struct view *view, const struct ui_cells *cells)
 {
-    for (size_t g = 0; g < cells->count && g < most; g++)
+    for (size_t g = 0; g < cells->count; g++)
         put_group(view, &cells->group[g]);
     put_notes(view);
-    if (cells->count > most) {
-        const char *axes = cells->group[most].axes;
-        ui_put(view->ui, "\n  ");
-        ui_line(view->ui, 2,
-                "%zu more combinations of axes; --where picks some, for example --where %.*s",
-                cells->count - most, (int)strcspn(axes, " "), axes);
+}
+
+/* Prints a row for each combination of axes, with its least and its most. */
+static void put_summary(struct view *view, const struct ui_cells *cells)
+{
+    struct ui_table table;
+    size_t shown = cells->count <= LIST_MOST ? cells->count : LIST_MOST;
+    ui_put(view->ui, "\n");
+    ui_table_begin(&table, view->ui, "rrrl");
+    const char *const header[] = {"cells", "least", "most", "axes"};
+    for (size_t i = 0; i < sizeof header / sizeof header[0]; i++)
+        ui_cell(&table, "%s", header[i]);
+    for (size_t g = 0; g < shown; g++) {
+        char low[UI_NUMBER], high[UI_NUMBER], axes[AXES_BYTES];
+        double least, most;
+        bounds(&cells->group[g], &least, &most);
+        ui_axes_text(cells, &cells->group[g], axes, sizeof axes);
+        ui_cell(&table, "%zu", cells->group[g].cells);
+        ui_cell(&table, "%s", ui_digits(low, least / view->scale));
+        ui_cell(&table, "%s", ui_digits(high, most / view->scale));
+        ui_cell(&table, "%s", axes);
     }
+    ui_table_end(&table, 2, true);
+    ui_put(view->ui, "\n  ");
+    if (shown < cells->count)
+        ui_put(view->ui, "%zu more combinations of axes; ", cells->count - shown);
+    ui_line(view->ui, 2, "--where AXIS=VALUE picks tables, --all prints every one");
 }
 
 static void put_chosen(struct view *view, const struct ui_cells *cells)
@@ -382,29 +401,21 @@ static const struct ui_group *find_meant(const struct ui_cells *cells,
     return NULL;
 }
 
-/* Prints another axis down the rows: at the defaults, else the first tables of most; of all axes,
- * every table. */
-static void put_turned(struct view *view, const struct ui_cells *cells, size_t most)
+/* Prints another axis down the rows: at the defaults, else every table, or a summary. */
+static void put_turned(struct view *view, const struct ui_cells *cells)
 {
     const struct ui_matrix_options *options = view->options;
     struct ui_cells *turned = ui_pivot(cells);
+    bool is_all = options->all || options->all_sizes;
     if (turned == NULL)
         view->ui->failed = true;
-    else if (!options->all && !options->all_sizes && turned->count > 1 &&
-             find_meant(turned, &options->choice) != NULL)
+    else if (!is_all && turned->count > 1 && find_meant(turned, &options->choice) != NULL)
         put_chosen(view, turned);
+    else if (!is_all && turned->count > GROUPS_MOST)
+        put_summary(view, turned);
     else
-        put_groups(view, turned, most);
+        put_groups(view, turned);
     ui_cells_free(turned);
-}
-
-/* Prints every combination, with sizes down the rows where the pairs of places fit into columns. */
-static void put_all(struct view *view, const struct ui_cells *cells)
-{
-    if (ui_pivot_helps(cells))
-        put_turned(view, cells, SIZE_MAX);
-    else
-        put_groups(view, cells, cells->count);
 }
 
 /* ---- the answer ---- */
@@ -428,12 +439,19 @@ static bool put_ends(const struct view *view, struct ui *ui, const struct ui_gro
     return count > 0;
 }
 
-static size_t count_values(const struct ui_cells *cells)
+/* Returns the number of values, and their least and most. */
+static size_t count_values(const struct ui_cells *cells, double *ret_least, double *ret_most)
 {
     size_t count = 0;
-    for (size_t g = 0; g < cells->count; g++)
+    *ret_least = *ret_most = NAN;
+    for (size_t g = 0; g < cells->count; g++) {
+        double least, most;
+        bounds(&cells->group[g], &least, &most);
+        *ret_least = fmin(*ret_least, least);
+        *ret_most = fmax(*ret_most, most);
         for (size_t i = 0; i < cells->group[g].rows * cells->group[g].columns; i++)
             count += cells->group[g].cell[i].from != NULL && !isnan(cells->group[g].cell[i].value);
+    }
     return count;
 }
 
@@ -446,7 +464,8 @@ static void put_answer(struct view *view, const json_t *reply, const struct ui_c
     const char *folded = ui_member(reply, "answer"), *unit = ui_member(reply, "unit");
     const struct ui_group *meant = find_meant(cells, &view->options->choice);
     struct ui line = {.utf8 = ui->utf8, .width = ui->width}, ends = {.utf8 = ui->utf8};
-    size_t values = count_values(cells);
+    double least, most;
+    size_t values = count_values(cells, &least, &most);
     ui_text(&line, ui_member(reply, "metric"));
     ui_put(&line, ": ");
     if (*folded != '\0')
@@ -455,8 +474,10 @@ static void put_answer(struct view *view, const json_t *reply, const struct ui_c
         ui_put(&line, "no value is known%s", cells->count == 0 ? "" : "; below stands why");
     else if (put_ends(view, &ends, meant, unit))
         ui_put(&line, "%s%s", is_drawn ? "" : "at its default axes ", ends.text);
-    else
-        ui_put(&line, "%zu value%s", values, values == 1 ? "" : "s");
+    else {
+        ui_put(&line, "%zu value%s", values, values == 1 ? ", " : "s from ");
+        ui_ends_range(&line, least, most, unit);
+    }
     ui_style(ui, UI_BOLD);
     ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
     ui_style(ui, UI_PLAIN);
@@ -510,6 +531,7 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     bool is_elsewhere = origin != NULL && strcmp(origin, "live") != 0;
     bool is_chosen = !options->all && !options->all_sizes && cells->count > 1 &&
                      ui_chosen_helps(cells, &options->choice);
+    bool is_list = cells->count > 3 && cells->cells < 4 * cells->count && cells->cells <= LIST_MOST;
     put_answer(&view, reply, cells, is_chosen || cells->count == 1);
     ui_line(ui, 2, "%s%s%s%s%s%s%s%s", view.unit,
             options->better > 0   ? ", higher is better"
@@ -529,16 +551,16 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
     else if (is_chosen)
         put_chosen(&view, cells);
     else if (is_one_size && cells->count <= SIZES_MOST && ui_sizes_matrix(cells))
-        put_groups(&view, cells, SIZES_MOST);
-    else if ((options->all_sizes || (is_one_size && ui_pivot_helps(cells))) &&
-             cells->count > GROUPS_MOST)
-        put_all(&view, cells);
-    else if (cells->count > 3 && cells->cells < 4 * cells->count)
+        put_groups(&view, cells);
+    else if (cells->count > GROUPS_MOST && ui_pivot_helps(cells) &&
+             (options->all_sizes || is_one_size || !is_list))
+        put_turned(&view, cells);
+    else if (is_list)
         put_list(&view, cells);
-    else if (cells->count > GROUPS_MOST && ui_pivot_helps(cells))
-        put_turned(&view, cells, TURNED_MOST);
+    else if (cells->count > GROUPS_MOST && !options->all && !options->all_sizes)
+        put_summary(&view, cells);
     else
-        put_groups(&view, cells, GROUPS_MOST);
+        put_groups(&view, cells);
     ui_sizes_rest(ui, &others);
     ui_cells_free(cells);
     json_decref(own);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/ui.h"
+#include "ui/axes.h"
 
 #define GROUPS_MOST 4096
 #define PAIRS_MOST  64
@@ -149,25 +149,13 @@ static const char *own(struct ui_cells *cells, const char *text)
     return copy;
 }
 
-/* "4 KiB" for 4096 on the axis bytes, else the value itself. */
-static void name_value(struct word key, struct word value, char *ret_name)
-{
-    char digits[NAME_BYTES], *end;
-    snprintf(digits, sizeof digits, "%.*s", (int)value.length, value.text);
-    long long bytes = strtoll(digits, &end, 10);
-    if (key.length == strlen("bytes") && memcmp(key.text, "bytes", key.length) == 0 &&
-        end != digits && *end == '\0' && bytes >= 0)
-        ui_count_bytes(digits, bytes);
-    snprintf(ret_name, NAME_BYTES, "%s", digits);
-}
-
 /* Makes one table from the groups that agree in the other axes; each group is a row. */
 static bool turn(struct ui_cells *cells, struct turned *turned, size_t count, struct word key,
                  size_t axis)
 {
     struct ui_group *group = &cells->group[cells->count++];
     struct pair *pair = pairs_of(turned, count, &group->columns);
-    char text[NAME_BYTES];
+    char text[NAME_BYTES], number[UI_NUMBER];
     *group = (struct ui_group){.rows = count, .columns = group->columns, .axes = turned[0].rest};
     turned[0].rest = NULL;
     group->row = calloc(count, sizeof *group->row);
@@ -184,8 +172,8 @@ static bool turn(struct ui_cells *cells, struct turned *turned, size_t count, st
     for (size_t r = 0; ok && r < count; r++) {
         struct word unused, value = {"", 0};
         axis_at(turned[r].group->axes, axis, &unused, &value);
-        name_value(key, value, text);
-        ok = (group->row[r] = own(cells, text)) != NULL;
+        snprintf(text, sizeof text, "%.*s", (int)value.length, value.text);
+        ok = (group->row[r] = own(cells, ui_axis_value(group->corner, text, number))) != NULL;
         for (size_t i = 0; i < turned[r].group->rows * turned[r].group->columns; i++) {
             const struct ui_one_cell *cell = &turned[r].group->cell[i];
             if (cell->from == NULL)

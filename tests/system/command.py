@@ -106,9 +106,9 @@ def choices_are_those_of_the_schema():
 
 
 def an_unproven_plan_names_the_bound():
-    words = ("--node", NODE, "bind", "-n", "16", "--tasks-per-gpu", "2", "--pattern", "ring", "--bytes", "64M", "--host-bytes", "1G")
+    words = ("--node", NODE, "bind", "-n", "14", "--tasks-per-gpu", "2", "--pattern", "ring", "--bytes", "64M", "--host-bytes", "1G")
     reply = json.loads(berth("--json", *words)[1])
-    assert not reply["proven_optimal"] and reply["gap"] > 1, reply
+    assert not reply["proven_optimal"] and reply["gap"] > 0.1, reply
     bound = re.search(r"\nNot proven to be the best; no assignment takes less than ([0-9.]+) ms\.\n", berth(*words)[1])
     assert abs(float(bound[1]) * 1e6 * (1 + reply["gap"]) / reply["predicted"]["time_ns"] - 1) < 0.01, (bound[1], reply["gap"])
 
@@ -230,7 +230,7 @@ def a_recorded_node_is_drawn_and_planned_for():
     status, named, _ = berth("--node", h200x2, "matrix", "gpu_gpu_kernel", "--size", "large", "--all")
     assert status == 0 and named == out[:out.rindex("\n\n") + 1], (named, out)
     status, out, _ = berth("--node", h200x2, "matrix", "gpu_gpu_kernel", "--size", "64K", "--all")
-    assert status == 0 and out.count("bytes=65536 ") == 4 and "large" not in out, out
+    assert status == 0 and out.count("bytes=64 KiB ") == 4 and "large" not in out, out
     for bytes_ in ("64K", "65536"):
         assert berth("--node", h200x2, "matrix", "gpu_gpu_kernel", "--where", "bytes=" + bytes_, "--all")[1] == out, bytes_
     status, out, _ = berth("--node", h200x2, "matrix", "gpu_gpu_kernel", "--size", "all", "--all")

@@ -122,7 +122,24 @@ def a_matrix_is_one_table():
         assert re.search(r"more combinations of axes with --where [a-z]+=[a-z0-9|]+, --where", " ".join(lines)), lines
         assert len([line for line in shown(*node, "matrix", metric, "--all")[1] if "95 % interval" in line]) > 7
     four = fits(*node, "matrix", "collective_latency", "--where", "members=4")
-    assert "with --where operation=broadcast|reduce" in " ".join(four) and "bytes=8 members=4 operation=allreduce" in "\n".join(four), four
+    assert "with --where operation=broadcast|reduce" in " ".join(four) and "bytes=8 B members=4 operation=allreduce" in "\n".join(four), four
+
+
+def every_matrix():
+    """Of any metric: without default axes of its own a row for each combination, with units of sizes."""
+    for name in ("mi250x", "gh200-quad", "h200x4", "h200x1"):
+        node = ("--node", NODES / name)
+        metrics = [line.split()[0] for line in fits(*node, "matrix")[2:]]
+        assert len(metrics) > 2, metrics
+        for metric in metrics:
+            lines = fits(*node, "matrix", metric)
+            assert re.match(rf"{metric}: (.*[0-9] .?[a-zA-Z]|no value is known; below stands why)", lines[0]) and "=-" not in " ".join(lines), lines
+    overhead = fits("--node", NODES / "h200x4", "matrix", "transfer_overhead")
+    assert overhead[0] == "transfer_overhead: 248 values from 1.79 to 14.1 µs", overhead
+    assert "     12  10258  10981  gpu_gpu_kernel clock=call operation=copy" in overhead, overhead
+    sized = shown("--node", NODES / "h200x4", "matrix", "host_gpu_copy_engine", "--where", "bytes=1M")[1]
+    assert any("bytes=1 MiB" in line for line in sized) and "1048576" not in " ".join(sized), sized
+    assert len(shown("--node", NODES / "h200x4", "matrix", "transfer_overhead", "--all")[1]) > 2 * ROWS
 
 
 def pipes_have_the_width_of_columns():
@@ -178,4 +195,4 @@ def helps():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([helps, a_matrix_is_one_table, pipes_have_the_width_of_columns, plain_terminals, cases_without_an_answer, of_recorded_nodes, refusals, of_four_packages, of_why, of_this_machine]) > 0)
+    sys.exit(run_tests([helps, a_matrix_is_one_table, every_matrix, pipes_have_the_width_of_columns, plain_terminals, cases_without_an_answer, of_recorded_nodes, refusals, of_four_packages, of_why, of_this_machine]) > 0)
