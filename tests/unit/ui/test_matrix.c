@@ -112,7 +112,7 @@ static void many_combinations_with_few_cells_are_a_list(void **state)
                                   "null") "," CELL("a0", "b0", "", "null", "null", "null",
                                                    "measured", "\"why\""),
              (struct ui_matrix_options){0}, false);
-    assert_string_equal(ui.text, "m: 3 values\nratio\n"
+    assert_string_equal(ui.text, "m: 3 values from 1 to 4\nratio\n"
                                  "\n"
                                  "  axes      from  to  value  95 % interval  n\n"
                                  "  defaults  a0    b0      -                 9  why\n"
@@ -140,7 +140,7 @@ static void many_combinations_with_many_cells_are_turned(void **state)
                                          used > 0 ? "," : "", p / 2, p % 2, noise ? "core" : "none",
                                          sizes[s], 10 * s + p + 100 * noise);
     struct ui ui = draw("ns", cells, (struct ui_matrix_options){.better = -1}, false);
-    assert_string_equal(ui.text, "m: 32 values\nns, lower is better\n"
+    assert_string_equal(ui.text, "m: 32 values from 0 to 133 ns\nns, lower is better\n"
                                  "\n"
                                  "  noise=core\n"
                                  "  bytes     llc0>numa0  llc0>numa1  llc1>numa0  llc1>numa1\n"
