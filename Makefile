@@ -105,7 +105,7 @@ all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top) $(if $(MPI)
 
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
 WITHOUT_LIBRARIES := python deps deb demo check check-all check-sites check-numa check-cluster \
-                     check-package check-browser check-lake check-frameworks check-dist ci bench bench-gpu \
+                     check-package check-browser check-lake check-frameworks check-monitors check-dist ci bench bench-gpu \
                      bench-planner bench-advice bench-fleet lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 has_pkg  = $(shell $(PKGCONFIG) --exists $(1) 2>/dev/null && echo yes)
@@ -426,8 +426,8 @@ check-all: ## what check leaves out: every fault, survival, Slurm, sanitized dae
 	@BUILD=$(BUILD) tests/run.sh all
 
 .PHONY: check-sites
-check-sites: ## check-numa, -cluster, -package, -browser, -lake, -frameworks, -walk
-	@status=0; for t in numa cluster package browser lake frameworks walk; do \
+check-sites: ## check-numa, -cluster, -package, -browser, -lake, -frameworks, -monitors, -walk
+	@status=0; for t in numa cluster package browser lake frameworks monitors walk; do \
 	    $(MAKE) --no-print-directory check-$$t || status=1; done; exit $$status
 
 .PHONY: check-numa
@@ -726,6 +726,13 @@ check-frameworks: ## test with PyTorch, its torchrun and matplotlib as well (700
 	$(AGAIN) all examples standins
 	@FRAMEWORKS=1 BIN=$(BUILD)/bin tests/system/python_package.sh
 	@TORCHRUN=torchrun BIN=$(BUILD)/bin tests/system/torchrun.sh
+
+.PHONY: check-monitors
+check-monitors: ## run the monitoring plugin under Nagios, Icinga 2 and NRPE, Prometheus over the metrics
+	@tests/lib/deps.sh build test monitors
+	$(AGAIN) all
+	@status=0; for t in monitors metrics; do BIN=$(BUILD)/bin tests/system/$$t.sh || status=1; done; \
+	    exit $$status
 
 .PHONY: check-walk
 check-walk: ## follow docs/ADMIN.md and docs/SLURM.md on a fresh Debian (QEMU; root; 15 minutes)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# deps.sh build|python|test|browser|lake|frameworks|numa|cluster|roots|deb|package|lint ...: installs missing packages of groups of
+# deps.sh build|python|test|browser|lake|frameworks|numa|cluster|roots|deb|monitors|package|lint ...: installs missing packages of groups of
 # targets. Prints its commands. Does nothing, and needs no network, when no package is missing.
 set -eu
 
@@ -12,7 +12,7 @@ packages() {
     python) echo python3 python3-setuptools python3-wheel ;;
     test)
         echo clang libclang-rt-14-dev g++ binutils procps util-linux python3 sqlite3 strace \
-            systemd man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus openmpi-bin \
+            systemd man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus prometheus-node-exporter openmpi-bin \
             libopenmpi-dev mpich libmpich-dev gfortran libslurm-dev libglpk-dev librsvg2-bin \
             python3-setuptools python3-wheel python3-venv python3-pip-whl mypy python3-pytest \
             python3-numpy python3-mpi4py
@@ -27,10 +27,11 @@ packages() {
         echo build-essential dpkg-dev debhelper lintian libslurm-dev dh-python python3 \
             python3-setuptools python3-wheel
         ;;
+    monitors) echo nagios4-core icinga2-bin icinga2-common nagios-nrpe-server nagios-nrpe-plugin ;;
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio e2fsprogs ;;
     lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev libmpich-dev ;;
     *)
-        echo "deps.sh: no group $1; groups are build, python, test, browser, lake, frameworks, numa, cluster, roots, deb, package, lint" >&2
+        echo "deps.sh: no group $1; groups are build, python, test, browser, lake, frameworks, numa, cluster, roots, deb, monitors, package, lint" >&2
         exit 64
         ;;
     esac

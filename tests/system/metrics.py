@@ -1,15 +1,20 @@
 """berth export prometheus, the alert rules, the dashboard and the timer that go with it, read by promtool and systemd."""
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shutil
+import socket
+import subprocess
 import sys
 import tempfile
+import urllib.parse
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
-from berthd import BIN, NODES, Daemon, fake_probe  # noqa: E402
+from berthd import BIN, NODES, Daemon, fake_probe, until  # noqa: E402
 from berthd import RUN as BERTHD_RUN  # noqa: E402
 from exported import berth, cells, export, made, nodes, run, tool, value  # noqa: E402
 from tap import run_tests  # noqa: E402
@@ -160,6 +165,61 @@ def test_units():
             assert (status, out, said) == (0, "", ""), said
         assert samples((folder / "berth.prom").read_text())
         assert oct((folder / "berth.prom").stat().st_mode & 0o777) == oct(0o666 & ~umask())
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def server(folder, *command):
+    """A server of the test's; its log is shown when something fails."""
+    with open(folder / "log", "ab") as log, subprocess.Popen([str(part) for part in command], stdout=log, stderr=log, cwd=folder) as process:
+        try:
+            yield
+        except BaseException:
+            print((folder / "log").read_text(errors="replace")[-2000:])
+            raise
+        finally:
+            process.kill()
+
+
+def asked(port, path):
+    """The data of an answer of Prometheus; None before it listens."""
+    with contextlib.suppress(OSError):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=10) as answer:
+            return json.load(answer)["data"]
+
+
+def test_prometheus_scrapes_it_through_node_exporter():
+    """A real node_exporter reads the file, a real Prometheus asks it and evaluates the rules."""
+    exporter, prometheus = tool("prometheus-node-exporter"), tool("prometheus")
+    exported, asking = free_port(), free_port()
+    with tempfile.TemporaryDirectory(prefix="berth-scrape-") as folder:
+        folder = pathlib.Path(folder)
+        (folder / "textfile").mkdir()
+        assert berth(NODES / "h200x4", "export", "prometheus", "-o", folder / "textfile/berth.prom")[0] == 0
+        expected = {(name, frozenset(labels.items())): number for name, labels, number in samples((folder / "textfile/berth.prom").read_text())}
+        (folder / "prometheus.yml").write_text(json.dumps({
+            "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms", "evaluation_interval": "500ms"},
+            "rule_files": [str(HERE.parent.parent / "etc/prometheus/berth.rules.yml")],
+            "scrape_configs": [{"job_name": "node", "static_configs": [{"targets": [f"127.0.0.1:{exported}"]}]}]}))
+        with server(folder, exporter, "--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={folder}/textfile",
+                    f"--web.listen-address=127.0.0.1:{exported}"), \
+             server(folder, prometheus, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/tsdb",
+                    f"--web.listen-address=127.0.0.1:{asking}"):
+            found = until(lambda: (asked(asking, "query?query=" + urllib.parse.quote('{__name__=~"berth_.*"}')) or {}).get("result"), 60)
+            groups = until(lambda: all(rule["health"] == "ok" for group in asked(asking, "rules")["groups"] for rule in group["rules"])
+                           and asked(asking, "rules")["groups"], 30)
+            recorded = until(lambda: asked(asking, "query?query=berth:bandwidth:by_hardware")["result"], 30)
+            errors = asked(asking, "query?query=node_textfile_scrape_error")["result"]
+        ours = {(series["metric"].pop("__name__"), frozenset((key, text) for key, text in series["metric"].items() if key not in ("instance", "job"))):
+                float(series["value"][1]) for series in found}
+        assert ours == expected and len(ours) > 100, (len(ours), len(expected), ours.items() ^ expected.items())
+        assert groups and recorded and {series["metric"]["hardware"] for series in recorded} == {"beb1da49"}, (groups, recorded)
+        assert [float(series["value"][1]) for series in errors] == [0], errors
 
 
 def umask():

@@ -1,16 +1,20 @@
 """What monitors run, by their documented contracts: a monitoring plugin, a check of NHC, a custom plugin of the node-problem-detector. Prints TAP."""
+import contextlib
+import grp
 import json
 import os
 import pathlib
+import pwd
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import BIN, NODES  # noqa: E402
+from berthd import BIN, NODES, until  # noqa: E402
 from fake_daemon import check_reply, fake_daemon  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
@@ -192,7 +196,122 @@ def the_configuration_of_the_node_problem_detector():
     assert 10 < seconds(limits["timeout"]) < seconds(limits["invoke_interval"]) and limits["max_output_length"] == 200
 
 
+# A plugin of each state, for the real monitors below: the name of a service, the command's words, the status.
+SERVICES = (("sound", f"{BIN}/berth --node {NODES}/h200x4 health --nagios", 0), ("unmeasured", f"{BIN}/berth --node {NODES}/mi250x health --nagios", 3),
+            ("gone", f"{BIN}/berth --socket /nonexistent health --nagios", 3), ("wrong", f"{BIN}/berth health --nagios --bogus", 3))
+SAID = {"sound": "OK - healthy: 3046 measured values, none out of line (recorded node)",
+        "unmeasured": "UNKNOWN - unknown: nothing has been measured (reconstructed node)", "gone": "UNKNOWN - no daemon at /nonexistent", "wrong": "UNKNOWN - health: no option --bogus"}
+DATA = "critical=0;;0;0 warning=0;0;;0 info=0;;;0 unconfirmed=0;;;0 drain=0;;0;0;1"
+
+
+def tool(*names):
+    for name in names:
+        if (path := shutil.which(name)) is not None:
+            return path
+    raise LeftOut(f"{names[0]} is not installed; make check-monitors installs it")
+
+
+@contextlib.contextmanager
+def server(folder, *command):
+    """A monitor of the test's, whose processes end with it; its log is shown when something fails."""
+    with open(folder / "said", "ab") as log, \
+         subprocess.Popen([str(part) for part in command], stdout=log, stderr=log, cwd=folder, start_new_session=True) as process:
+        try:
+            yield
+        except BaseException:
+            print((folder / "said").read_text(errors="replace")[-2000:])
+            raise
+        finally:
+            os.killpg(process.pid, 9)
+
+
+def me():
+    return pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(os.getgid()).gr_name
+
+
+def nagios_itself():
+    nagios, (user, group) = tool("nagios4", "nagios"), me()
+    days = "".join(f"  {day} 00:00-24:00\n" for day in ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"))
+    with tempfile.TemporaryDirectory(prefix="berth-nagios-") as folder:
+        folder = pathlib.Path(folder)
+        (folder / "results").mkdir()
+        files = "".join(f"{key}={folder}/{key}\n" for key in ("log_file", "object_cache_file", "precached_object_file", "status_file", "command_file", "query_socket",
+                                                              "lock_file", "temp_file", "state_retention_file"))
+        (folder / "nagios.cfg").write_text(f"{files}cfg_file={folder}/objects.cfg\ntemp_path={folder}\ncheck_result_path={folder}/results\ncheck_for_updates=0\n"
+                                           f"nagios_user={user}\nnagios_group={group}\nstatus_update_interval=1\nservice_inter_check_delay_method=n\n")
+        objects = f"define timeperiod {{\n  timeperiod_name always\n  alias always\n{days}}}\n" \
+            "define contact {\n  contact_name nobody\n  host_notification_commands sound\n  service_notification_commands sound\n}\n" \
+            "define host {\n  host_name node\n  address 127.0.0.1\n  max_check_attempts 1\n  contacts nobody\n  notifications_enabled 0\n}\n"
+        for name, command, _ in SERVICES:
+            objects += f"define command {{\n  command_name {name}\n  command_line {command}\n}}\ndefine service {{\n  host_name node\n  service_description {name}\n" \
+                f"  check_command {name}\n  max_check_attempts 1\n  check_interval 1\n  check_period always\n  contacts nobody\n  notifications_enabled 0\n}}\n"
+        (folder / "objects.cfg").write_text(objects)
+
+        def services():
+            blocks = re.findall(r"servicestatus \{(.*?)\}", (folder / "status_file").read_text() if (folder / "status_file").exists() else "", re.S)
+            found = [dict(re.findall(r"^\t([a-z_]+)=(.*)$", block, re.M)) for block in blocks]
+            return len(found) == len(SERVICES) and all(its["has_been_checked"] == "1" for its in found) and {its["service_description"]: its for its in found}
+
+        with server(folder, nagios, folder / "nagios.cfg"):
+            found = until(services, 30)
+            assert found, "not every service was checked"
+            for name, _, status in SERVICES:
+                its = found[name]
+                assert int(its["current_state"]) == status and its["plugin_output"].startswith(SAID[name]) and its["long_plugin_output"] == "", its
+                assert its["performance_data"] == (DATA if name in ("sound", "unmeasured") else ""), its
+
+
+def icinga_itself():
+    icinga, (user, group) = tool("icinga2"), me()
+    with tempfile.TemporaryDirectory(prefix="berth-icinga-") as folder:
+        folder = pathlib.Path(folder)
+        kinds = {kind: folder / kind for kind in ("DataDir", "CacheDir", "InitRunDir", "LogDir", "SpoolDir")}
+        for path in kinds.values():
+            path.mkdir()
+        text = "include <itl>\nobject CheckerComponent \"checker\" {}\nobject Host \"node\" { check_command = \"dummy\" }\n" \
+            f"object PerfdataWriter \"perf\" {{ service_perfdata_path = \"{folder}/perf\", service_temp_path = \"{folder}/perf.tmp\", rotation_interval = 1s," \
+            f" host_perfdata_path = \"{folder}/hosts\", host_temp_path = \"{folder}/hosts.tmp\"," \
+            " service_format_template = \"$service.name$@$service.state_id$@$service.output$@$service.perfdata$\" }\n"
+        for name, command, _ in SERVICES:
+            text += f"object CheckCommand \"{name}\" {{ command = {json.dumps(command.split())} }}\n" \
+                f"object Service \"{name}\" {{ host_name = \"node\", check_command = \"{name}\", check_interval = 1s, retry_interval = 1s }}\n"
+        (folder / "icinga2.conf").write_text(text)
+
+        def results():
+            lines = [line.split("@") for path in folder.glob("perf.[0-9]*") for line in path.read_text().splitlines()]
+            found = {name: rest for name, *rest in lines}
+            return len(found) == len(SERVICES) and found
+
+        with server(folder, icinga, "daemon", "-c", folder / "icinga2.conf", f"-DConfigDir={folder}", f"-DRunAsUser={user}", f"-DRunAsGroup={group}", "-DNodeName=node",
+                    *(f"-D{kind}={path}" for kind, path in kinds.items())):
+            found = until(results, 30)
+            assert found, "not every service was checked"
+            for name, _, status in SERVICES:
+                state, output, data = found[name]
+                assert int(float(state)) == status and output.startswith(SAID[name]), found[name]
+                assert data == (DATA if name in ("sound", "unmeasured") else ""), data
+
+
+def nrpe_itself():
+    nrpe, asks = tool("nrpe"), tool("/usr/lib/nagios/plugins/check_nrpe", "check_nrpe")
+    user, group = ("nobody", "nogroup") if os.getuid() == 0 else me()  # it refuses to be root
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    with tempfile.TemporaryDirectory(prefix="berth-nrpe-") as folder:
+        folder = pathlib.Path(folder)
+        folder.chmod(0o755)
+        (folder / "nrpe.cfg").write_text(f"server_address=127.0.0.1\nserver_port={port}\nallowed_hosts=127.0.0.1\nnrpe_user={user}\nnrpe_group={group}\npid_file={folder}/pid\n"
+                                         + "".join(f"command[{name}]={command}\n" for name, command, _ in SERVICES))
+        with server(folder, nrpe, "-c", folder / "nrpe.cfg", "-f"):
+            for name, _, status in SERVICES:
+                until(lambda: run(asks, "-H", "127.0.0.1", "-p", port)[0] == 0, 20)
+                found, out, _ = run(asks, "-H", "127.0.0.1", "-p", port, "-t", "15", "-c", name)
+                assert found == status and out.startswith(SAID[name]) and out.count("\n") == 1, (name, found, out)
+                assert out.endswith(f" | {DATA}\n") == (name in ("sound", "unmeasured")), out
+
+
 if __name__ == "__main__":
     sys.exit(run_tests([a_verdict_is_a_status, recorded_nodes_say_that_they_are, every_error_is_unknown, a_hung_daemon_costs_ten_seconds,
                         text_of_others_breaks_no_line, a_check_of_nhc_in_a_harness, the_check_under_nhc_itself, a_plugin_of_the_node_problem_detector,
-                        the_configuration_of_the_node_problem_detector], at_once=4) > 0)
+                        the_configuration_of_the_node_problem_detector, nagios_itself, icinga_itself, nrpe_itself], at_once=4) > 0)
