@@ -81,10 +81,15 @@ def opened():
             for name in sorted(names)]
 
 
+def mpi():
+    return package("MPI", primaryPackagePurpose="LIBRARY",
+                   comment="Not linked but by berth-probe-mpi, which a site builds with the MPI library of its jobs")
+
+
 def main(tarball, epoch, *libraries):
     top = berth(pathlib.Path(tarball))
     parts = [(linked(library), ROLES.get(library, "DEPENDS_ON")) for library in libraries]
-    parts += [(libc(), "DEPENDS_ON")] + [(part, "OPTIONAL_DEPENDENCY_OF") for part in opened()]
+    parts += [(libc(), "DEPENDS_ON")] + [(part, "OPTIONAL_DEPENDENCY_OF") for part in [*opened(), mpi()]]
     relations = [("SPDXRef-DOCUMENT", "DESCRIBES", top["SPDXID"])]
     for part, role in parts:
         ends = (part["SPDXID"], top["SPDXID"]) if role.endswith("_OF") else (top["SPDXID"], part["SPDXID"])
