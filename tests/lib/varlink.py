@@ -7,7 +7,7 @@ import socket
 
 
 class Connection:
-    def __init__(self, path, timeout=10):
+    def __init__(self, path, timeout=60):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.connect(path)  # waits in the queue; with a timeout it would fail
         self.socket.settimeout(timeout)

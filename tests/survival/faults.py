@@ -266,7 +266,7 @@ def every_method_survives_every_fault():
                         asker.again()
                     assert_serves(survivor, cells)
                     assert until(lambda: ask(survivor, "io.berth.Fabric.GetStatus")["parameters"]["store"] == "ok", 70), survivor.said()
-                assert until(lambda: control.live - live < 40, 5), (name, kind_name, at, for_ever, live, control.live)
+                assert until(lambda: control.live - live < 40), (name, kind_name, at, for_ever, live, control.live)
     print(f"# {len(names)} methods, {tries} calls, {closed} of them answered by closing the connection")
     assert survivor.stop() == 0, survivor.said()
     examine(survivor.database, WHOLE)

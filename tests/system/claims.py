@@ -166,7 +166,7 @@ def a_claim_ends_with_its_process():
         stays = claimed(daemon, "core1")
         owner.kill()  # nobody waits for it: a zombie is no owner
         begin = time.monotonic()
-        assert until(lambda: set(listed(daemon)) == {stays["claim"]}, 2), listed(daemon)
+        assert until(lambda: set(listed(daemon)) == {stays["claim"]}), listed(daemon)
         print(f"# a claim ended {1000 * (time.monotonic() - begin):.1f} ms after its process")
         error, reply = claim(daemon, "core0", owner_pid=owner.pid)
         assert (error, reply["parameter"]) == (GONE, "owner_pid"), (error, reply)
@@ -224,7 +224,7 @@ def a_claim_ends_with_its_cgroup():
                 assert set(listed(again)) == {got["claim"]}
                 job.kill()
                 job.wait()
-                assert until(lambda: not listed(again), 2), listed(again)
+                assert until(lambda: not listed(again)), listed(again)
     finally:
         job.kill()
         job.wait()
@@ -254,7 +254,7 @@ def claims_survive_a_restart_and_a_kill():
                     assert abs(after[reply["claim"]]["expires_at_s"] - reply["expires_at_s"]) <= 1
                     assert int(third.status()["basis"]["claims"]) >= 2
                     owner.kill()
-                    assert until(lambda: set(listed(third)) == {reply["claim"]}, 2), "the owner is watched again"
+                    assert until(lambda: set(listed(third)) == {reply["claim"]}), "the owner is watched again"
         finally:
             owner.kill()
             owner.wait()

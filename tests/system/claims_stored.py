@@ -130,7 +130,7 @@ def what_is_truncated_gets_them_again():
     end.
     """
     ends = {"another": lambda daemon: is_stored(daemon, "core1", "b"),
-            "nothing": lambda daemon: until(lambda: "truncated" in daemon.said() and rows(daemon) == {"a"}, 8),
+            "nothing": lambda daemon: until(lambda: "truncated" in daemon.said() and rows(daemon) == {"a"}),
             "end": lambda daemon: daemon.stop()[0] == 0}
     for name, before, bytes_left in (("berth.db", None, 0), ("berth.db", None, 1), ("berth.db", checkpoint, 0), ("berth.db", checkpoint, 4096), ("berth.db", checkpoint, -1),
                                      ("berth.db-wal", None, 0), ("berth.db-wal", None, -1), ("berth.db-wal", None, 4152), ("berth.db-shm", None, 0)):
@@ -210,7 +210,7 @@ def a_release_of_nothing_looks_at_the_file():
 def truncated_while_claims_are_made():
     """Truncates the file repeatedly while claims are made, within calls too.
 
-    The daemon notices within seconds. After one more truncation, a kill loses no claim.
+    The daemon notices. After one more truncation, a kill loses no claim.
     """
     with Daemon("--no-probe") as daemon:
         stop = threading.Event()
@@ -231,7 +231,7 @@ def truncated_while_claims_are_made():
         finally:
             stop.set()
             thread.join()
-        assert until(lambda: rows(daemon) == {"k59"}, 5), (rows(daemon), daemon.said()[-800:])
+        assert until(lambda: rows(daemon) == {"k59"}), (rows(daemon), daemon.said()[-800:])
         os.truncate(daemon.state / "berth.db", 0)
         assert is_stored(daemon, "core1", "last") and rows(daemon) == {"k59", "last"}, (rows(daemon), daemon.said()[-800:])
         daemon.stop(signal.SIGKILL)

@@ -50,7 +50,7 @@ def an_ordinary_user_claims_for_an_hour_or_with_an_owner():
             assert owned[0] is None and again[0] is None and again[1]["claim"]["expires_at_s"] - time.time() > 86390, (owned, again)
             assert as_user(1001, asking(daemon, "core0", ttl_s=3601, key="at"))[0][0] == INVALID, "nor by renewing it"
             owner.kill()
-            assert until(lambda: set(listed(daemon)) == {at[1]["claim"]["claim"]}, 2), listed(daemon)
+            assert until(lambda: set(listed(daemon)) == {at[1]["claim"]["claim"]}), listed(daemon)
         finally:
             if owner is not None:
                 owner.kill()
@@ -131,7 +131,7 @@ def a_oneway_claim_is_made_though_its_caller_hangs_up():
             time.sleep(100)
 
         with acting(1001, send):
-            (claim,) = until(lambda: listed(daemon).values(), 5)
+            (claim,) = until(lambda: listed(daemon).values())
         assert (claim["uid"], claim["key"], claim["places"]) == (1001, "k", ["core0"]), claim
 
 

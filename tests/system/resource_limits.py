@@ -90,7 +90,7 @@ def a_log_that_nobody_reads():
                 with contextlib.suppress(BlockingIOError):
                     said.append(os.read(reader, 1 << 20))
                 return b"were lost" in b"".join(said)
-            assert until(tells_of_the_lost, 5)
+            assert until(tells_of_the_lost)
         finally:
             process.kill()
             process.wait(10)
@@ -106,8 +106,14 @@ def a_killed_guardian_leaves_nothing():
         with fake_probe(script) as probes, Daemon("--no-probe", config=f"probe_dir = {probes}\n") as daemon:
             call(daemon.socket, "io.berth.Health.Probe")
             pid = int((pathlib.Path(folder) / "pid").read_text())
-            assert until(lambda: not alive(pid), 5), "what the probe started outlives its run"
+            assert until(lambda: not alive(pid)), "what the probe started outlives its run"
             assert daemon.status()["state"] == "ready"
+
+
+def cpu_s():
+    """CPU time of the children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def more_objects_than_a_node_has():
@@ -120,10 +126,10 @@ def more_objects_than_a_node_has():
             more = "".join(f'<object {kind} gp_index="{10_000_000 + i}" name="eth{i}"/>' for i in range(200_000))
             at = text.rindex("</object>")
             (copy / "topology.xml").write_text(text[:at] + more + text[at:])
-            begin = time.monotonic()
+            before = cpu_s()
             done = subprocess.run([BIN / "berthd", "--node", copy, "--socket", folder + "/s"], capture_output=True, text=True, timeout=60)
             assert done.returncode == 65 and "objects; at most" in done.stderr, done
-            assert time.monotonic() - begin < 3
+            assert cpu_s() - before < 3
 
 
 def a_folder_of_many_devices_is_soon_read():

@@ -387,7 +387,7 @@ def begun(process, cell):
 
 def test_hang():
     """A call that never returns: the last progress names the cell, and both a stop and a kill end the process."""
-    for number, limit in ((signal.SIGTERM, 3), (signal.SIGKILL, 3)):
+    for number, limit in ((signal.SIGTERM, 20), (signal.SIGKILL, 20)):
         with described("mi250x", "fault hipMemcpyPeerAsync 1 * hang") as node:
             process = subprocess.Popen(command(node, "--metrics", "copy_latency"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT)
             begun(process, "copy_latency 0000:")

@@ -99,8 +99,9 @@ def the_units_filter_leaves_what_daemon_and_probes_need():
 def measured_by(probes, *under):
     """Results of a run: metric, ends and axes of each value, and the flows of each set."""
     metrics = "host_gpu_copy_engine,gpu_gpu_copy_engine,host_gpu_kernel,gpu_gpu_kernel,copy_latency"
-    command = [probes / "berth-probe-gpu", "--budget-ns", "200000000000", "--metrics", metrics]
-    done = subprocess.run([*under, *command], capture_output=True, text=True, timeout=250)
+    places = "0000:c1:00.0,0000:c6:00.0"  # two GPUs make every kind of call
+    command = [probes / "berth-probe-gpu", "--budget-ns", "200000000000", "--metrics", metrics, "--places", places]
+    done = subprocess.run([*under, *command], capture_output=True, text=True)
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0 and records[-1]["status"] == "complete", (done.returncode, done.stderr[-2000:])
     about = ("metric", "from", "to", "axes", "flows")
@@ -114,15 +115,15 @@ def the_units_filter_leaves_what_amds_driver_and_probe_need():
         probes = pathlib.Path(probes)
         give_environment(probes, options)
         plain, under = (measured_by(probes, *words) for words in ((), filtered))
-        assert len(plain) > 300 and under == plain, plain ^ under
+        assert len(plain) > 100 and under == plain, plain ^ under
         node = probes / "node"
         shutil.copytree(NODES / "mi250x", node)
         about = json.loads((node / "node.json").read_text())
         (node / "node.json").write_text(json.dumps({**about, "origin": "standin"}))
         with Daemon("--node", node, "--no-probe", under=filtered, environment=options,
                     config=f"probe_dir = {probes}\n") as daemon:
-            reply = daemon.call("io.berth.Health.Probe", {"metrics": ["gpu_gpu_copy_engine", "host_gpu_copy_engine"]})
-            assert reply["measured"] > 100 and reply["left_out"] == 0 and not daemon.status()["problems"], (reply, daemon.said())
+            reply = daemon.call("io.berth.Health.Probe", {"metrics": ["gpu_gpu_copy_engine", "host_gpu_copy_engine"], "places": ["gpu0", "gpu1"]})
+            assert reply["measured"] > 10 and reply["left_out"] == 0 and not daemon.status()["problems"], (reply, daemon.said())
             assert daemon.stop()[0] == 0, daemon.said()
 
 
@@ -186,15 +187,11 @@ def the_first_caller_starts_the_daemon():
             process.wait(10)
 
 
-def heard_by(manager, seconds):
-    """The lines that come within this time."""
-    lines, end = [], time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
-        manager.settimeout(left)
-        try:
-            lines += manager.recv(4096).decode().split("\n")
-        except TimeoutError:
-            break
+def heard_until(manager, word, count=1):
+    """The lines that come until one has come so many times."""
+    lines = []
+    while lines.count(word) < count:
+        lines += manager.recv(4096).decode().split("\n")
     return lines
 
 
@@ -202,20 +199,26 @@ def the_watchdog_hears_a_daemon_that_works_and_none_that_hangs():
     with tempfile.TemporaryDirectory() as folder:
         manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         manager.bind(folder + "/notify")
+        manager.settimeout(20)
         with Daemon("--no-probe", environment={"NOTIFY_SOCKET": folder + "/notify", "WATCHDOG_USEC": "400000"}) as daemon:
-            lines = heard_by(manager, 1.5)
-            assert "READY=1" in lines and lines.count("WATCHDOG=1") >= 3, lines
+            assert "READY=1" in heard_until(manager, "WATCHDOG=1", 3)
             daemon.process.send_signal(signal.SIGHUP)
-            lines = heard_by(manager, 1)
-            begun = lines.index("RELOADING=1")
-            assert "READY=1" in lines[begun:], lines
+            heard_until(manager, "RELOADING=1")
+            heard_until(manager, "READY=1")
             daemon.process.send_signal(signal.SIGSTOP)
-            heard_by(manager, 0.2)
-            assert heard_by(manager, 1) == [], "a daemon that hangs was heard"
+            assert until(lambda: " T " in pathlib.Path(f"/proc/{daemon.process.pid}/stat").read_text())
+            manager.settimeout(0)
+            with contextlib.suppress(BlockingIOError):
+                while manager.recv(4096):
+                    pass
+            time.sleep(1)
+            with contextlib.suppress(BlockingIOError):
+                assert not manager.recv(4096), "a daemon that hangs was heard"
+            manager.settimeout(20)
             daemon.process.send_signal(signal.SIGCONT)
-            assert "WATCHDOG=1" in heard_by(manager, 1.5)
+            heard_until(manager, "WATCHDOG=1")
             daemon.process.terminate()
-            assert "STOPPING=1" in heard_by(manager, 2)
+            heard_until(manager, "STOPPING=1")
 
 
 if __name__ == "__main__":
