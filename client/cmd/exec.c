@@ -7,9 +7,9 @@
 
 #include "cmd/bind.h"
 #include "cmd/cmd.h"
-#include "cmd/exec_plan.h"
 #include "lib/lib.h"
 #include "lib/step_printer.h"
+#include "lib/take_plan.h"
 
 #define TIMEOUT_S      2
 #define TIMEOUT_S_MOST 3600
@@ -38,14 +38,14 @@ static int read_count(const struct cmd *cmd, int option, long least, int *number
 
 /* Finds the task's number from the options and the launcher's variables. CMD_DONE also when a
  * number is missing. */
-static int identify(struct cmd *cmd, struct exec_plan *plan)
+static int identify(struct cmd *cmd, struct lib_take *plan)
 {
     int tasks = -1, task = -1, status = read_count(cmd, CMD_BIND_TASKS, 1, &tasks);
     if (status == CMD_DONE)
         status = read_count(cmd, CMD_EXEC_TASK, 0, &task);
     if (status != CMD_DONE)
         return status;
-    if (exec_plan_identify(plan, tasks, task) < 0)
+    if (lib_take_identify(plan, tasks, task) < 0)
         return cmd_fail_memory();
     const struct berth_launcher *who = &plan->launcher;
     if ((who->task < 0 || who->tasks < 0) && (tasks >= 0 || task >= 0))
@@ -77,7 +77,7 @@ static int read_gpus(struct cmd *cmd, json_t **ret_array)
 
 /* Finds the step's resources; needs a connection. *ret_usage: exit status of invalid options, else
  * CMD_DONE. */
-static int find_step(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
+static int find_step(struct cmd *cmd, struct lib_take *plan, int *ret_usage)
 {
     struct berth_allowed given = {.cpus = cmd_value(cmd, &cmd_bind_options[CMD_BIND_CPUS])};
     json_t *array = NULL;
@@ -93,30 +93,30 @@ static int find_step(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
     if (*ret_usage == CMD_DONE)
         *ret_usage = cmd_check_cpus_there(cmd, given.cpus);
     if (*ret_usage == CMD_DONE)
-        status = exec_plan_step(plan, &given);
+        status = lib_take_step(plan, &given);
     free((void *)given.gpus.item);
     json_decref(array);
     return status;
 }
 
-static int ask(struct cmd *cmd, struct exec_plan *plan, int *ret_usage)
+static int ask(struct cmd *cmd, struct lib_take *plan, int *ret_usage)
 {
     json_t *options = json_object();
     int status = BERTH_ERROR_BAD_ARGUMENT;
     *ret_usage = options == NULL ? cmd_fail_memory() : cmd_bind_request(cmd, options);
     if (*ret_usage == CMD_DONE)
-        status = exec_plan_ask(plan, options, cmd_value(cmd, &cmd_bind_options[CMD_BIND_KEY]));
+        status = lib_take_ask(plan, options, cmd_value(cmd, &cmd_bind_options[CMD_BIND_KEY]));
     json_decref(options);
     return status;
 }
 
 /* Fills the plan. *ret_usage as in find_step. */
-static int plan_all(struct cmd *cmd, struct exec_plan *plan, int timeout_ms, int *ret_usage)
+static int plan_all(struct cmd *cmd, struct lib_take *plan, int timeout_ms, int *ret_usage)
 {
-    int status = exec_plan_connect(plan, cmd_value(cmd, &cmd_globals[CMD_SOCKET]), timeout_ms);
+    int status = lib_take_connect(plan, cmd_value(cmd, &cmd_globals[CMD_SOCKET]), timeout_ms);
     if (status == BERTH_DONE)
         status = find_step(cmd, plan, ret_usage);
-    return status < 0 || exec_plan_is_bound(plan) ? status : ask(cmd, plan, ret_usage);
+    return status < 0 || lib_take_is_bound(plan) ? status : ask(cmd, plan, ret_usage);
 }
 
 static int read_timeout(const struct cmd *cmd, int *ret_ms)
@@ -132,12 +132,12 @@ static int read_timeout(const struct cmd *cmd, int *ret_ms)
 
 /* True when a launcher may have started other tasks beside this one. A task started by hand prints
  * every message at every start. */
-static bool has_others(const struct exec_plan *plan)
+static bool has_others(const struct lib_take *plan)
 {
     return plan->reported->name != NULL && plan->launcher.tasks != 1;
 }
 
-static enum lib_step_printer printer_of(const struct exec_plan *plan, const char *line)
+static enum lib_step_printer printer_of(const struct lib_take *plan, const char *line)
 {
     const char *name = lib_launcher_rank_name(plan->reported);
     return lib_step_printer("/dev/shm", name, name != NULL ? getenv(name) : NULL,
@@ -145,14 +145,14 @@ static enum lib_step_printer printer_of(const struct exec_plan *plan, const char
 }
 
 /* True when this task prints a message that other tasks may print too. */
-static bool prints(const struct exec_plan *plan, const char *line)
+static bool prints(const struct lib_take *plan, const char *line)
 {
     return !has_others(plan) || printer_of(plan, line) != LIB_PRINTER_OTHER;
 }
 
 /* Handles a command without a berth. With --strict it does not run. Otherwise it runs, and one task
  * prints a warning for all tasks here; with --verbose each does. */
-static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit_status,
+static int without(const struct cmd *cmd, const struct lib_take *plan, int exit_status,
                    const char *why)
 {
     char line[1200];
@@ -170,7 +170,7 @@ static int without(const struct cmd *cmd, const struct exec_plan *plan, int exit
 }
 
 /* A daemon that is missing, hangs or goes away gives one exit status. */
-static int without_answer(struct cmd *cmd, const struct exec_plan *plan, int status)
+static int without_answer(struct cmd *cmd, const struct lib_take *plan, int status)
 {
     bool is_gone = status == BERTH_ERROR_NO_DAEMON || status == BERTH_ERROR_TIMED_OUT ||
                    status == BERTH_ERROR_CLOSED || status == BERTH_ERROR_SYSTEM;
@@ -194,7 +194,7 @@ static void join(char *text, size_t size, const struct berth_texts *texts)
 }
 
 /* Prints the bindings once for all tasks, from the first one; from each with --verbose. */
-static void print_bound(const struct cmd *cmd, const struct exec_plan *plan)
+static void print_bound(const struct cmd *cmd, const struct lib_take *plan)
 {
     const struct berth_step *step = plan->step;
     char gpus[128];
@@ -210,7 +210,7 @@ static void print_bound(const struct cmd *cmd, const struct exec_plan *plan)
              step->gpus_bound ? gpus : "");
 }
 
-static void print_berth(struct cmd *cmd, const struct exec_plan *plan)
+static void print_berth(struct cmd *cmd, const struct lib_take *plan)
 {
     char gpus[128], memory[128], warning[1024];
     if (!has(cmd, CMD_EXEC_VERBOSE))
@@ -236,7 +236,7 @@ static void print_berth(struct cmd *cmd, const struct exec_plan *plan)
 }
 
 /* Takes the berth. CMD_DONE: the command may run, in its berth or without one. */
-static int take(struct cmd *cmd, struct exec_plan *plan, int timeout_ms)
+static int take(struct cmd *cmd, struct lib_take *plan, int timeout_ms)
 {
     if (plan->launcher.task < 0 || plan->launcher.tasks < 0)
         return without(cmd, plan, CMD_USAGE, plan->launcher.missing);
@@ -270,7 +270,7 @@ static int run_command(const struct cmd *cmd)
 
 static int run(struct cmd *cmd)
 {
-    struct exec_plan plan = {0};
+    struct lib_take plan = {0};
     int timeout_ms = 0;
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "which command? berth exec [options] -- COMMAND");
@@ -287,7 +287,7 @@ static int run(struct cmd *cmd)
     status = identify(cmd, &plan);
     if (status == CMD_DONE)
         status = take(cmd, &plan, timeout_ms);
-    exec_plan_done(&plan);
+    lib_take_done(&plan);
     return status == CMD_DONE ? run_command(cmd) : status;
 }
 

@@ -438,6 +438,34 @@ BERTH_PUBLIC const struct berth_task *berth_step_berth(const struct berth_step *
  * environment, because of setenv(3). */
 BERTH_PUBLIC int berth_apply(struct berth *berth, const struct berth_task *task, unsigned parts);
 
+/* Outcome of berth_take. launcher: its name, NULL none. cpus, gpus and memory: what this task has
+ * now, also by its launcher; item NULL: no gpus, or memory that nothing was said about. parts:
+ * what was taken, enum berth_part; 0 when the launcher had bound the task to cpus and gpus. */
+struct berth_taken {
+    const char *launcher;
+    int task, tasks;
+    unsigned parts;
+    const char *cpus;
+    struct berth_texts gpus, memory;
+};
+
+/* Takes this task's berth in one call, as berth exec does before it runs a program: the functions
+ * above in their order, and the gpus shared out as Slurm's plugin does. Without a launcher's
+ * variables this is the only task. Call it before threads start, a gpu runtime is loaded or large
+ * memory is touched; berth_apply says what it sets.
+ *
+ * request: NULL for Bind's defaults. Its tasks, ranks, world, allowed and whole_node are found
+ * here and not read. berth: connected anew, to $BERTH_SOCKET or the usual socket; NULL: a handle
+ * of this call's own. ret_taken may be NULL.
+ *
+ * Blocks for the handle's timeout, or 2 s when that is longer. Fails like the functions above, with
+ * BAD_ARGUMENT when the launcher does not say which task this is, and with UNAVAILABLE when no
+ * berth of the plan has just the gpus that the launcher gave. Nothing is changed then, and the
+ * program may go on as it is. */
+BERTH_PUBLIC int berth_take(struct berth *berth, const struct berth_bind_request *request,
+                            struct berth_taken **ret_taken);
+BERTH_PUBLIC void berth_taken_free(struct berth_taken *taken);
+
 /* ---- Allocate: which memory ---- */
 
 enum berth_memory_kind {

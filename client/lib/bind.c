@@ -45,7 +45,7 @@ static void write_flows(struct lib_write *write, const struct berth_bind_request
     }
 }
 
-static struct lib_write write_request(const struct berth_bind_request *request)
+struct lib_write lib_bind_write(const struct berth_bind_request *request)
 {
     struct lib_write write = lib_write_begin();
     json_t *object = write.parameters;
@@ -117,7 +117,7 @@ int berth_bind(struct berth *berth, const struct berth_bind_request *request,
     if (request->tasks < 1)
         return lib_fail(berth, BERTH_ERROR_BAD_ARGUMENT,
                         "a binding is for at least one task, not %d", request->tasks);
-    struct lib_write write = write_request(request);
+    struct lib_write write = lib_bind_write(request);
     json_t *parameters;
     int status =
         lib_write_end_allowed(berth, &write, request->whole_node, request->allowed, &parameters);

@@ -42,3 +42,6 @@ json_t *lib_write_element(struct lib_write *write, json_t *array, json_t *take_e
  * else the resources of the calling thread. */
 int lib_write_allowed(struct berth *berth, json_t *parameters, int whole_node, int with_gpus,
                       const struct berth_allowed *given);
+
+/* lib/bind.c: writes Bind's parameters without allowed. */
+struct lib_write lib_bind_write(const struct berth_bind_request *request);

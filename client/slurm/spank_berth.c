@@ -17,6 +17,7 @@
 #include "lib/berth.h"
 #include "lib/merged_berth.h"
 #include "lib/slurm_gpus.h"
+#include "lib/slurm_visible.h"
 #include "lib/step_printer.h"
 #include "slurm/call.h"
 #include "slurm/cores.h"
@@ -25,7 +26,6 @@
 #include "slurm/job.h"
 #include "slurm/spank_options.h"
 #include "slurm/spank_setting.h"
-#include "slurm/visible_gpus.h"
 
 #define CLAIM_MS  100
 #define LINE_SIZE 512

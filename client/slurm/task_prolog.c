@@ -9,10 +9,10 @@
 #include "lib/ancestor.h"
 #include "lib/apply.h"
 #include "lib/slurm_gpus.h"
+#include "lib/slurm_list.h"
+#include "lib/slurm_visible.h"
 #include "slurm/call.h"
 #include "slurm/gres.h"
-#include "slurm/list.h"
-#include "slurm/visible_gpus.h"
 
 #define ANCESTORS_MOST 8 /* most shells and scripts of a site between a task and its prolog */
 

@@ -1,7 +1,6 @@
 /*
- * A program that takes its berth by itself, as `berth exec` does it for programs that do not: it
- * finds out which task of its step it is, asks for one plan for all of them, and takes its own
- * berth before it starts threads, touches memory or loads a GPU runtime. Built with
+ * A program that takes its berth by itself, as `berth exec` does it for programs that do not: before
+ * it starts threads, touches memory or loads a GPU runtime. Built with
  *
  *     cc -o take take.c $(pkg-config --cflags --libs libberth)
  *
@@ -11,58 +10,22 @@
 #include <berth.h>
 #include <stdio.h>
 
-/* Returns DONE or the first error, which the handle can tell. */
-static int take_berth(struct berth *berth)
-{
-    struct berth_launcher *launcher = NULL;
-    struct berth_step *step = NULL;
-    struct berth_binding *binding = NULL;
-    int status = berth_launcher_here(berth, NULL, NULL, &launcher);
-    if (status == BERTH_DONE && launcher->missing != NULL) {
-        printf("no berth: %s\n", launcher->missing);
-        berth_launcher_free(launcher);
-        return BERTH_DONE;
-    }
-    berth_set_timeout(berth, 2000); /* a program's start does not wait for a daemon that hangs */
-    if (status == BERTH_DONE)
-        status = berth_connect(berth, NULL);
-    if (status == BERTH_DONE)
-        status = berth_step_here(berth, launcher, NULL, NULL, NULL, &step);
-    if (status == BERTH_DONE) {
-        struct berth_bind_request request;
-        berth_bind_request_init(&request);
-        request.tasks = launcher->tasks;
-        request.allowed = &step->allowed; /* the same in every task, and so is the plan */
-        request.key = step->key;
-        status = berth_bind(berth, &request, &binding);
-    }
-    if (status == BERTH_DONE) {
-        unsigned parts = 0;
-        const struct berth_task *task = berth_step_berth(step, launcher->task, binding, &parts);
-        if (task != NULL)
-            status = berth_apply(berth, task, parts);
-        if (task != NULL && status == BERTH_DONE) {
-            printf("task %d of %d: cpus %s gpus", launcher->task, launcher->tasks,
-                   parts & BERTH_PART_CPUS ? task->cpus : step->cpus);
-            for (size_t i = 0; i < task->gpus.count; i++)
-                printf(" %s", task->gpus.item[i]);
-            printf("\n");
-        }
-    }
-    berth_binding_free(binding);
-    berth_step_free(step);
-    berth_launcher_free(launcher);
-    return status;
-}
-
 int main(void)
 {
     struct berth *berth = berth_new();
+    struct berth_taken *taken = NULL;
     if (berth == NULL)
         return 71;
-    if (take_berth(berth) < 0)
+    if (berth_take(berth, NULL, &taken) < 0) {
         /* the program runs, where the kernel puts it */
         printf("no berth: %s\n", berth_error_detail(berth));
+    } else {
+        printf("task %d of %d: cpus %s gpus", taken->task, taken->tasks, taken->cpus);
+        for (size_t i = 0; i < taken->gpus.count; i++)
+            printf(" %s", taken->gpus.item[i]);
+        printf("\n");
+    }
+    berth_taken_free(taken);
     berth_free(berth);
     return 0;
 }

@@ -50,7 +50,8 @@ done >"$work/out"
 told=$(grep -cE "^task [0-9]+ of $cpus: cpus [0-9]+ gpus" "$work/out" || true) different=$(sed 's/.*: //' "$work/out" | sort -u | wc -l)
 if [ "$told $different" != "$cpus $cpus" ]; then cat "$work/out" "$work/live.log" && exit 1; fi
 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=1 BERTH_SOCKET=$work/none "$BIN/../examples/take" | grep -qx "no berth: no daemon at $work/none"
-"$BIN/../examples/take" | grep -qx "no berth: no launcher's variables are set"
+BERTH_SOCKET=$work/live "$BIN/../examples/take" | grep -qE "^task 0 of 1: cpus [0-9,-]+ gpus"
+MPI_LOCALRANKID=0 BERTH_SOCKET=$work/live "$BIN/../examples/take" | grep -q "^no berth: .*MPI_LOCALNRANKS"
 echo "ok 5 - take takes the berth of its task, or runs without one"
 library=$(realpath "$BIN/../lib/libberth.so.1")
 # A sanitizer's runtime has to be there before the library that needs it; what Fortran does not free itself is not ours.

@@ -1,5 +1,5 @@
 """Taking a berth: berth exec within the program. The rules are those of client/lib/step.c,
-client/lib/apply.c and client/cmd/exec_plan.c.
+client/lib/apply.c and client/lib/take_plan.c.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-#include "cmd/exec_plan.h"
+#include "lib/take_plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "lib/slurm_gpus.h"
 #include "lib/write.h"
 
-int exec_plan_identify(struct exec_plan *plan, int tasks, int task)
+int lib_take_identify(struct lib_take *plan, int tasks, int task)
 {
     int status = berth_launcher_here(plan->berth, NULL, NULL, &plan->reported);
     if (status < 0)
@@ -26,21 +26,21 @@ int exec_plan_identify(struct exec_plan *plan, int tasks, int task)
     return BERTH_DONE;
 }
 
-static void leave_time(const struct exec_plan *plan)
+static void leave_time(const struct lib_take *plan)
 {
     int64_t left = plan->end_ms - lib_now_ms();
     berth_set_timeout(plan->berth, left > 1 ? (int)left : 1);
 }
 
 /* Puts the time of all calls into the error of a late call. */
-static int with_whole_time(const struct exec_plan *plan, int status)
+static int with_whole_time(const struct lib_take *plan, int status)
 {
     if (status == BERTH_ERROR_TIMED_OUT)
         lib_fail_late_of_all(plan->berth, plan->timeout_ms);
     return status;
 }
 
-int exec_plan_connect(struct exec_plan *plan, const char *socket, int timeout_ms)
+int lib_take_connect(struct lib_take *plan, const char *socket, int timeout_ms)
 {
     plan->timeout_ms = timeout_ms;
     plan->end_ms = lib_now_ms() + timeout_ms;
@@ -50,14 +50,14 @@ int exec_plan_connect(struct exec_plan *plan, const char *socket, int timeout_ms
     return with_whole_time(plan, status);
 }
 
-int exec_plan_step(struct exec_plan *plan, const struct berth_allowed *given)
+int lib_take_step(struct lib_take *plan, const struct berth_allowed *given)
 {
     leave_time(plan);
     return with_whole_time(
         plan, berth_step_here(plan->berth, &plan->launcher, given, NULL, NULL, &plan->step));
 }
 
-bool exec_plan_is_bound(const struct exec_plan *plan)
+bool lib_take_is_bound(const struct lib_take *plan)
 {
     return plan->step->cpus_bound && plan->step->gpus_bound;
 }
@@ -88,7 +88,7 @@ static bool set_ranks(json_t *request, const struct berth_launcher *who)
 
 /* Number of gpus that a Slurm job has for these tasks, at most the allowed gpus. 0 where no job
  * states a number: Bind's own default then holds. */
-static int job_gpus(const struct exec_plan *plan)
+static int job_gpus(const struct lib_take *plan)
 {
     const long count = lib_slurm_gpus_count(getenv("SLURM_GPUS_ON_NODE")),
                usable = (long)plan->step->allowed.gpus.count;
@@ -96,7 +96,7 @@ static int job_gpus(const struct exec_plan *plan)
 }
 
 /* Distributes the gpus like the plugin, where no option does. */
-static bool share_gpus(struct exec_plan *plan, json_t *request)
+static bool share_gpus(struct lib_take *plan, json_t *request)
 {
     struct berth_bind_request share;
     berth_bind_request_init(&share);
@@ -112,7 +112,7 @@ static bool share_gpus(struct exec_plan *plan, json_t *request)
            (!are_few || set(request, "tasks_per_gpu", share.tasks_per_gpu));
 }
 
-static bool add_gpus(struct exec_plan *plan, json_t *request)
+static bool add_gpus(struct lib_take *plan, json_t *request)
 {
     if (has(request, "gpus_per_task"))
         return true;
@@ -121,7 +121,7 @@ static bool add_gpus(struct exec_plan *plan, json_t *request)
     return job_gpus(plan) == 0 || share_gpus(plan, request);
 }
 
-static int make_request(struct exec_plan *plan, const json_t *options, const char *key,
+static int make_request(struct lib_take *plan, const json_t *options, const char *key,
                         json_t **ret_request)
 {
     const char *visible = json_string_value(json_object_get(options, "visible"));
@@ -142,7 +142,7 @@ static int make_request(struct exec_plan *plan, const json_t *options, const cha
 
 /* Requests one berth per gpu. The launcher has chosen the gpus, so options about the choice and the
  * traffic behind it are removed. */
-static bool ask_by_gpu(json_t *request, const struct exec_plan *plan, size_t berths)
+static bool ask_by_gpu(json_t *request, const struct lib_take *plan, size_t berths)
 {
     static const char *const of_choice[] = {"pattern", "flows", "bytes",     "ranks",
                                             "world",   "order", "mechanism", "tasks_per_gpu"};
@@ -155,7 +155,7 @@ static bool ask_by_gpu(json_t *request, const struct exec_plan *plan, size_t ber
 }
 
 /* Sends the request. by_gpu: number of berths with one gpu each; 0: one berth per task. */
-static int ask(struct exec_plan *plan, const json_t *options, const char *key, size_t by_gpu)
+static int ask(struct lib_take *plan, const json_t *options, const char *key, size_t by_gpu)
 {
     json_t *request = NULL, *reply;
     leave_time(plan);
@@ -179,7 +179,7 @@ static bool is_refusal(int status)
 /* Requests the same berths in all tasks of a step, so that one plan gives their cpus. The berths
  * are for all gpus of the node or, when the job has fewer, for the job's number. task stays NULL
  * when the step has fewer cores than gpus, or when the plan has other gpus. */
-static int ask_for_bound(struct exec_plan *plan, const json_t *options, const char *key)
+static int ask_for_bound(struct lib_take *plan, const json_t *options, const char *key)
 {
     const size_t all = plan->step->allowed.gpus.count, of_job = (size_t)job_gpus(plan);
     int status = ask(plan, options, key, all);
@@ -194,7 +194,7 @@ static int ask_for_bound(struct exec_plan *plan, const json_t *options, const ch
 }
 
 /* Leaves the launcher's variables where the local count of gpus is unknown. */
-static int show_gpus(struct exec_plan *plan)
+static int show_gpus(struct lib_take *plan)
 {
     const struct berth_texts *allowed = &plan->step->allowed.gpus;
     const struct slurm_visible_job job = {.visible = getenv("ROCR_VISIBLE_DEVICES"),
@@ -213,7 +213,7 @@ static int show_gpus(struct exec_plan *plan)
     return status;
 }
 
-static int ask_all(struct exec_plan *plan, const json_t *options, const char *key)
+static int ask_all(struct lib_take *plan, const json_t *options, const char *key)
 {
     int status = BERTH_DONE;
     if (plan->step->gpus_bound && !has(options, "gpus_per_task"))
@@ -231,12 +231,12 @@ static int ask_all(struct exec_plan *plan, const json_t *options, const char *ke
     return show_gpus(plan);
 }
 
-int exec_plan_ask(struct exec_plan *plan, const json_t *options, const char *key)
+int lib_take_ask(struct lib_take *plan, const json_t *options, const char *key)
 {
     return with_whole_time(plan, ask_all(plan, options, key));
 }
 
-void exec_plan_done(struct exec_plan *plan)
+void lib_take_done(struct lib_take *plan)
 {
     slurm_visible_done(&plan->visible);
     lib_local_ranks_done(&plan->local);

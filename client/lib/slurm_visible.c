@@ -1,4 +1,4 @@
-#include "slurm/visible_gpus.h"
+#include "lib/slurm_visible.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -6,8 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "slurm/gres.h"
-#include "slurm/list.h"
+#include "lib/slurm_list.h"
 
 #define NUMBERED "ROCR_VISIBLE_DEVICES"
 

@@ -1,4 +1,4 @@
-#include "slurm/list.h"
+#include "lib/slurm_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #define SLURM_LIST_NAME 256 /* bytes of a name, with its NUL */
+#define SLURM_GPUS_MOST 256 /* of a node */
 
 /* Passes each name of a list such as "/dev/nvidia[0-3,7],/dev/nvidia9" to add, in the list's order.
  * Leading zeros stay: node[01-10]. False when the list is malformed, a name is too long, a range is

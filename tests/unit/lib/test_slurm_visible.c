@@ -1,4 +1,4 @@
-#include "slurm/visible_gpus.h"
+#include "lib/slurm_visible.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
