@@ -25,6 +25,7 @@
 #include "measure/sched.h"
 #include "serve/claim_keep.h"
 #include "serve/daemon.h"
+#include "serve/hwloc_keep.h"
 #include "varlink/listen.h"
 #include "varlink/method.h"
 #include "varlink/server.h"
@@ -50,6 +51,7 @@ struct process {
     uv_poll_t highest; /* see reserve_table */
     uv_idle_t first_turn;
     struct log_limit log;
+    struct hwloc_keep hwloc;
     int lock_fd;
     bool stopping;
 };
@@ -217,7 +219,8 @@ static void stop(uv_signal_t *handle, int number)
     server_close(process->daemon.server, server_closed, process);
 }
 
-/* Reads the configuration again. Socket, state directory and node need a restart to change. */
+/* Reads the configuration again. Socket, hwloc's file, state directory and node need a restart to
+ * change. */
 static void reload(uv_signal_t *handle, int number)
 {
     (void)number;
@@ -417,6 +420,16 @@ static void watch_signal(struct process *process, uv_signal_t *handle, uv_signal
     uv_signal_start(handle, callback, number);
 }
 
+/* A missing file costs tasks some time, and is no reason to stop. */
+static void keep_hwloc(struct process *process)
+{
+    struct daemon *daemon = &process->daemon;
+    struct berth_err err = {0};
+    if (hwloc_keep_begin(&process->hwloc, &process->loop, &daemon->notifier, daemon->sched,
+                         &daemon->config, &daemon->io, &err) != BERTH_OK)
+        log_line(LOG_LEVEL_NOTICE, "tasks have no topology file for hwloc: %s", err.detail);
+}
+
 static void run(struct process *process)
 {
     struct daemon *daemon = &process->daemon;
@@ -433,6 +446,7 @@ static void run(struct process *process)
     uv_idle_init(&process->loop, &process->first_turn);
     uv_idle_start(&process->first_turn, first_turn);
     sched_begin(daemon->sched);
+    keep_hwloc(process);
     const struct graph *graph = sched_snapshot(daemon->sched)->graph;
     log_line(LOG_LEVEL_INFO, "serving %s (%s): %zu packages, %zu NUMA nodes, %zu cores, %zu gpus",
              graph->name, origin_name(graph->origin), graph_count(graph, PLACE_PACKAGE),
@@ -487,6 +501,7 @@ static enum berth_code serve(struct process *process, struct berth_err *err)
         usleep(1000); /* a process that survives SIGKILL for so long is blocked by a driver */
     log_limit_close(&process->log);
     uv_run(&process->loop, UV_RUN_NOWAIT);
+    hwloc_keep_done(&process->hwloc);
     claim_keep_free(daemon->claims);
     map_keep_done(&daemon->maps);
     plan_cache_done(&daemon->plans);

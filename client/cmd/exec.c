@@ -7,6 +7,7 @@
 
 #include "cmd/bind.h"
 #include "cmd/cmd.h"
+#include "lib/hwloc_file.h"
 #include "lib/lib.h"
 #include "lib/step_printer.h"
 #include "lib/take_plan.h"
@@ -258,8 +259,20 @@ static int take(struct cmd *cmd, struct lib_take *plan, int timeout_ms)
     return CMD_DONE;
 }
 
+/* Has hwloc load the daemon's file. Without memory for that it discovers the node itself. */
+static void share_topology(const struct cmd *cmd)
+{
+    struct lib_hwloc hwloc;
+    if (!lib_hwloc_find(cmd_value(cmd, &cmd_globals[CMD_SOCKET]), NULL, NULL, &hwloc))
+        return;
+    for (int i = 0; i < LIB_HWLOC_VARIABLES; i++)
+        if (setenv(hwloc.variable[i].name, hwloc.variable[i].value, 0) != 0)
+            return;
+}
+
 static int run_command(const struct cmd *cmd)
 {
+    share_topology(cmd);
     execvp(cmd->operand[0], (char *const *)(const void *)cmd->operand);
     int number = errno;
     /* the file exists: then ENOENT means that its interpreter is missing */
@@ -312,5 +325,6 @@ const struct cmd_command cmd_exec = {
               "task has one.",
               "Without an answer within the time COMMAND runs as it is, with one warning for all "
               "tasks here that have the same; with --strict it does not, and the exit status is "
-              "69. Else that is COMMAND's; 126 it cannot be run, 127 it is not there."},
+              "69. Else that is COMMAND's; 126 it cannot be run, 127 it is not there. hwloc in "
+              "COMMAND loads the topology that berthd keeps, unless a variable of its is set."},
 };

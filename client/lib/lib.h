@@ -4,8 +4,8 @@
  *
  * Main types: struct berth (berth.h).
  * Uses: nobody
- * Public headers: allowed.h ancestor.h apply.h berth.h cpus.h lib.h local_ranks.h merged_berth.h
- *   size.h slurm_gpus.h slurm_list.h slurm_visible.h step_printer.h
+ * Public headers: allowed.h ancestor.h apply.h berth.h cpus.h hwloc_file.h lib.h local_ranks.h
+ *   merged_berth.h size.h slurm_gpus.h slurm_list.h slurm_visible.h step_printer.h
  *   take_plan.h write.h
  * Shown by: tests/unit/lib, docs/examples
  *

@@ -15,6 +15,7 @@
 
 #include "lib/apply.h"
 #include "lib/berth.h"
+#include "lib/hwloc_file.h"
 #include "lib/merged_berth.h"
 #include "lib/slurm_gpus.h"
 #include "lib/slurm_visible.h"
@@ -343,6 +344,15 @@ static bool take(struct task *task)
     return true;
 }
 
+/* Has hwloc load the daemon's file, in every task that takes part. */
+static void share_topology(const struct task *task)
+{
+    struct lib_hwloc hwloc;
+    if (lib_hwloc_find(task->setting.socket, variable, task->spank, &hwloc))
+        for (int i = 0; i < LIB_HWLOC_VARIABLES; i++)
+            spank_setenv(task->spank, hwloc.variable[i].name, hwloc.variable[i].value, 0);
+}
+
 /* True for the first task of this step here that reports this kind: all tasks are children of one
  * slurmstepd. */
 static bool is_first(const char *kind)
@@ -403,6 +413,8 @@ int slurm_spank_task_init(spank_t spank, int count, char **words)
         read_options(spank, &task->setting, &task->options, task->why, sizeof task->why);
     if (is_placed && !task->options.is_off)
         is_placed = place(task);
+    if (!task->options.is_off)
+        share_topology(task);
     if (spank_get_item(spank, S_TASK_ID, &number) != ESPANK_SUCCESS)
         number = 0;
     report(task, number, is_placed);

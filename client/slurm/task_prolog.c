@@ -8,12 +8,14 @@
 
 #include "lib/ancestor.h"
 #include "lib/apply.h"
+#include "lib/hwloc_file.h"
 #include "lib/slurm_gpus.h"
 #include "lib/slurm_list.h"
 #include "lib/slurm_visible.h"
 #include "slurm/call.h"
 #include "slurm/gres.h"
 
+#define SPECIAL_STEPS  0xfffffff0UL /* SLURM_MAX_NORMAL_STEP_ID: no steps of an application */
 #define ANCESTORS_MOST 8 /* most shells and scripts of a site between a task and its prolog */
 
 struct task {
@@ -205,10 +207,27 @@ static bool is_placed(void)
     return false;
 }
 
+/* Has hwloc load the daemon's file. Batch scripts and interactive steps start launchers, which may
+ * need the topologies of other nodes. */
+static void share_topology(const char *socket, FILE *output)
+{
+    struct lib_hwloc hwloc;
+    const char *step = getenv("SLURM_STEP_ID");
+    if (step == NULL || strtoul(step, NULL, 10) >= SPECIAL_STEPS)
+        return;
+    if (!lib_hwloc_find(socket, NULL, NULL, &hwloc) || strchr(hwloc.path, '\n') != NULL)
+        return;
+    for (int i = 0; i < LIB_HWLOC_VARIABLES; i++)
+        fprintf(output, "export %s=%s\n", hwloc.variable[i].name, hwloc.variable[i].value);
+}
+
 void slurm_task_print(const char *socket, int budget_ms, const char *gres_conf, FILE *output)
 {
     const char *numbers = getenv("SLURM_STEP_GPUS");
-    if (is_placed() || numbers == NULL || *numbers == '\0' || !is_for_all(numbers))
+    if (is_placed())
+        return;
+    share_topology(socket, output);
+    if (numbers == NULL || *numbers == '\0' || !is_for_all(numbers))
         return;
     struct task *task = calloc(1, sizeof *task);
     if (task == NULL)

@@ -32,6 +32,8 @@ static const struct key keys[] = {
      "group of the socket; empty: the daemon's"},
     {"admin_group", KEY_TEXT, FIELD(admin_group), 0, 0, "",
      "group that may start and cancel measurements, besides root and the daemon's user"},
+    {"hwloc_file", KEY_TEXT, FIELD(hwloc_file), 0, 0, "hwloc.xml",
+     "topology for hwloc in tasks; a name without / is beside the socket; empty: none"},
     {"state_dir", KEY_TEXT, FIELD(state_dir), 0, 0, "/var/lib/berth",
      "directory of berth.db; empty: keep nothing"},
     {"baseline", KEY_TEXT, FIELD(baseline), TEXT_ABSOLUTE, 0, "",

@@ -13,6 +13,7 @@ struct config {
     char *socket;       /* path of the Unix socket */
     char *socket_group; /* NULL: unchanged */
     char *admin_group;  /* may probe and accept baselines; NULL: root and the daemon's user alone */
+    char *hwloc_file;   /* kept for tasks; no /: beside the socket; NULL: none */
     char *state_dir;    /* folder of berth.db; NULL: keep nothing */
     char *baseline;     /* folder of baseline files; NULL: none */
     int64_t store_journal; /* enum store_journal */

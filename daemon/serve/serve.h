@@ -5,7 +5,7 @@
  * Main types: struct daemon (all that a handler may reach), struct claim_keep (the claims in
  *   force).
  * Uses: all of its program
- * Public headers: claim_keep.h daemon.h serve.h
+ * Public headers: claim_keep.h daemon.h hwloc_keep.h serve.h
  * Shown by: tests/system, schema/
  *
  * Handlers of the method table, one file for each family. A handler gets checked arguments and a
