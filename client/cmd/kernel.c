@@ -5,9 +5,12 @@
 #include "cmd/cmd.h"
 #include "ui/answer.h"
 
-enum { DOFS, READS, WRITES, FLOPS, OPTIONS };
+enum { DEGREE, DOFS, READS, WRITES, FLOPS, OPTIONS };
 
 static const struct cmd_option options[] = {
+    [DEGREE] = {.name = "degree",
+                .value = "N",
+                .help = "of the elements of bs6 and bs7, 1 to 15; 7 by default"},
     [DOFS] = {.name = "dofs",
               .value = "N",
               .help = "degrees of freedom of the test: doubles of its vectors, for example 1e6"},
@@ -39,7 +42,9 @@ static int set_parameters(struct cmd *cmd, json_t *parameters)
     static const char *const keys[] = {"place", "test"};
     if (cmd->operand_count == 0)
         return cmd_usage(cmd, "of which gpu? for example berth kernel gpu0 bs1 --dofs 1e6");
-    int status = set_number(cmd, parameters, "dofs", &options[DOFS]);
+    int status = set_number(cmd, parameters, "degree", &options[DEGREE]);
+    if (status == CMD_DONE)
+        status = set_number(cmd, parameters, "dofs", &options[DOFS]);
     if (status == CMD_DONE)
         status = cmd_set_size(cmd, parameters, "reads_bytes", &options[READS]);
     if (status == CMD_DONE)

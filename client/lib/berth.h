@@ -1017,10 +1017,12 @@ enum berth_test {
 
 /* Initialise with {0}; place must be set, a gpu. Then either test and dofs, doubles of its vectors,
  * or reads_bytes and writes_bytes of a kernel of one's own, for which the test with the nearest
- * share of written bytes stands. flops: its floating-point operations. 0 leaves a number out. */
+ * share of written bytes stands. degree: of the elements of BS6 and BS7, 1 to 15, usually 7. flops:
+ * its floating-point operations. 0 leaves a number out. */
 struct berth_kernel_request {
     const char *place;
     enum berth_test test;
+    int64_t degree;
     int64_t dofs, reads_bytes, writes_bytes, flops;
 };
 

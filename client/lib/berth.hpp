@@ -861,7 +861,7 @@ struct tunings {
 struct kernel_request {
     std::string place;
     berth_test test = BERTH_TEST_UNKNOWN;
-    std::int64_t dofs = 0, reads_bytes = 0, writes_bytes = 0, flops = 0;
+    std::int64_t degree = 0, dofs = 0, reads_bytes = 0, writes_bytes = 0, flops = 0;
 };
 
 struct kernel_time {
@@ -1169,8 +1169,9 @@ class connection
 
     libberth::kernel predict_kernel(const kernel_request &from)
     {
-        const berth_kernel_request request = {from.place.c_str(), from.test,         from.dofs,
-                                              from.reads_bytes,   from.writes_bytes, from.flops};
+        const berth_kernel_request request = {
+            from.place.c_str(), from.test,         from.degree, from.dofs,
+            from.reads_bytes,   from.writes_bytes, from.flops};
         return ask<libberth::kernel>(berth_predict_kernel, berth_kernel_free, &request);
     }
 

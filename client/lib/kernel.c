@@ -46,7 +46,8 @@ int berth_predict_kernel(struct berth *berth, const struct berth_kernel_request 
     const struct {
         const char *key;
         int64_t number;
-    } numbers[] = {{"dofs", request->dofs},
+    } numbers[] = {{"degree", request->degree},
+                   {"dofs", request->dofs},
                    {"reads_bytes", request->reads_bytes},
                    {"writes_bytes", request->writes_bytes},
                    {"flops", request->flops}};

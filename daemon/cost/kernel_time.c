@@ -6,20 +6,28 @@
 #include "cost/limits.h"
 #include "node/spread.h"
 
-#define WORD   8.0 /* a double */
-#define INDEX  4.0 /* of a node, and where a row starts */
-#define DEGREE 7.0 /* of the elements of bs6 and bs7 */
+#define WORD  8.0 /* a double */
+#define INDEX 4.0 /* of a node, and where a row starts */
 
 /* Vectors read and vectors written. */
 static const struct {
     int reads, writes;
 } moved[KERNEL_TIME_MESH] = {{0, 0}, {1, 1}, {2, 1}, {1, 0}, {2, 0}, {4, 2}};
 
-struct kernel_time kernel_time_find(const struct snapshot *snap, place_id gpu, int test)
+/* Writes the axes in canonical form. */
+static void write_axes(int test, int degree, char *ret, size_t size)
 {
-    char axes[32] = "";
-    if (test > 1)
-        snprintf(axes, sizeof axes, "test=bs%d", test);
+    *ret = '\0';
+    if (test >= KERNEL_TIME_MESH && degree != KERNEL_TIME_DEGREE)
+        snprintf(ret, size, "degree=%d;test=bs%d", degree, test);
+    else if (test > 1)
+        snprintf(ret, size, "test=bs%d", test);
+}
+
+struct kernel_time kernel_time_find(const struct snapshot *snap, place_id gpu, int test, int degree)
+{
+    char axes[48];
+    write_axes(test, degree, axes, sizeof axes);
     const struct curves *curves = snap->derived.curves;
     struct kernel_time kernel = {.value =
                                      values_find(snap->values, METRIC_GPU_STREAM, gpu, gpu, axes),
@@ -37,20 +45,22 @@ struct kernel_time kernel_time_find(const struct snapshot *snap, place_id gpu, i
     return kernel;
 }
 
-double kernel_time_bytes(int test, double dofs)
+double kernel_time_element_dofs(int degree) { return pow(degree + 1, 3); }
+
+double kernel_time_bytes(int test, int degree, double dofs)
 {
     if (test < KERNEL_TIME_MESH)
         return dofs * WORD * (moved[test].reads + moved[test].writes);
-    double side = (cbrt(dofs) - 1) / DEGREE;
-    return side * side * side * KERNEL_TIME_MESH_DOFS * (WORD + INDEX) + dofs * (WORD + INDEX) +
-           INDEX;
+    double side = (cbrt(dofs) - 1) / degree;
+    return pow(side, 3) * kernel_time_element_dofs(degree) * (WORD + INDEX) +
+           dofs * (WORD + INDEX) + INDEX;
 }
 
 /* Share of the bytes that are written. A gather reads the elements' values and the index, and
  * writes the rows; a scatter the reverse: of long vectors. */
 static double share_of(int test)
 {
-    double nodes = KERNEL_TIME_MESH_DOFS, rows = DEGREE * DEGREE * DEGREE,
+    double nodes = kernel_time_element_dofs(KERNEL_TIME_DEGREE), rows = pow(KERNEL_TIME_DEGREE, 3),
            all = (nodes + rows) * (WORD + INDEX);
     return test == 6   ? rows * WORD / all
            : test == 7 ? nodes * WORD / all
@@ -62,7 +72,7 @@ int kernel_time_like(const struct snapshot *snap, place_id gpu, double reads, do
     int like = 0;
     double share = writes / (reads + writes);
     for (int test = 1; test <= KERNEL_TIME_TESTS; test++)
-        if (kernel_time_find(snap, gpu, test).value != NULL &&
+        if (kernel_time_find(snap, gpu, test, KERNEL_TIME_DEGREE).value != NULL &&
             (like == 0 || fabs(share_of(test) - share) < fabs(share_of(like) - share)))
             like = test;
     return like;

@@ -13,10 +13,12 @@
 
 /* bs1 copy, bs2 axpy, bs3 norm, bs4 dot, bs5 fused CG update, bs6 gather, bs7 scatter */
 #define KERNEL_TIME_TESTS 7
-#define KERNEL_TIME_MESH  6 /* from here on over a mesh of elements of degree 7 */
+#define KERNEL_TIME_MESH  6 /* from here on over a mesh of elements */
+
+#define KERNEL_TIME_DEGREE 7 /* of elements, where none is given */
 
 /* Entries of an element's vector, the fewest of bs6 and bs7. */
-#define KERNEL_TIME_MESH_DOFS 512
+double kernel_time_element_dofs(int degree);
 
 /* Model of one test on one GPU, with the measurements behind it. */
 struct kernel_time {
@@ -26,12 +28,13 @@ struct kernel_time {
     double one;                     /* relative deviation of one repetition; 0 unknown */
 };
 
-/* test: 1 to KERNEL_TIME_TESTS. */
-struct kernel_time kernel_time_find(const struct snapshot *snap, place_id gpu, int test);
+/* test: 1 to KERNEL_TIME_TESTS; degree: of the elements of bs6 and bs7, unused otherwise. */
+struct kernel_time kernel_time_find(const struct snapshot *snap, place_id gpu, int test,
+                                    int degree);
 
 /* Returns the bytes that a test reads and writes over vectors of so many doubles, as gpu_stream
  * counts them. bs6 and bs7: the vector of the mesh, a cube of elements. */
-double kernel_time_bytes(int test, double dofs);
+double kernel_time_bytes(int test, int degree, double dofs);
 
 /* Returns the test, of those that the GPU knows, whose share of written bytes is nearest; the first
  * of equals. Returns 0 when the GPU knows none. */

@@ -1,5 +1,6 @@
 /* io.berth.Fabric.PredictKernel: conversion between JSON and the streaming model. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cost/kernel_time.h"
@@ -17,7 +18,8 @@ struct asked {
     const struct snapshot *snap;
     uint64_t claims;
     place_id gpu;
-    int test; /* from 1 on; 0 none yet */
+    int test;       /* from 1 on; 0 none yet */
+    int64_t degree; /* of the elements of bs6 and bs7; 0 not given */
     int64_t dofs, reads, writes, flops;
     double bytes;
     bool is_like; /* the test stands for the kernel */
@@ -103,6 +105,9 @@ static enum berth_code read_numbers(const json_t *params, struct asked *asked,
     enum berth_code code = request_word(params, "test", tests, -1, &asked->test, err);
     asked->test++;
     if (code == BERTH_OK)
+        code = request_int(params, "degree", KERNEL_DEGREE_MIN, KERNEL_DEGREE_MAX, 0,
+                           &asked->degree, err);
+    if (code == BERTH_OK)
         code = request_int(params, "dofs", KERNEL_DOFS_MIN, KERNEL_DOFS_MAX, 0, &asked->dofs, err);
     if (code == BERTH_OK)
         code = request_int(params, "reads_bytes", KERNEL_BYTES_MIN, KERNEL_BYTES_MAX, 0,
@@ -127,25 +132,32 @@ static enum berth_code choose(struct asked *asked, struct berth_err *err)
     if (asked->dofs == 0 && !has_bytes)
         return err_invalid(err, asked->test > 0 ? "dofs" : "test",
                            "needed: a test with dofs, or reads_bytes and writes_bytes");
-    if (asked->dofs > 0 && asked->test >= KERNEL_TIME_MESH && asked->dofs < KERNEL_TIME_MESH_DOFS)
-        return err_invalid(err, "dofs", "an element of %s has %d", tests[asked->test - 1],
-                           KERNEL_TIME_MESH_DOFS);
+    if (asked->degree > 0 && asked->test < KERNEL_TIME_MESH)
+        return err_invalid(err, "degree", "only the elements of bs6 and bs7 have a degree");
+    int degree = asked->degree > 0 ? (int)asked->degree : KERNEL_TIME_DEGREE;
+    if (asked->dofs > 0 && asked->test >= KERNEL_TIME_MESH &&
+        (double)asked->dofs < kernel_time_element_dofs(degree))
+        return err_invalid(err, "dofs", "an element of %s has %.0f", tests[asked->test - 1],
+                           kernel_time_element_dofs(degree));
     asked->bytes = has_bytes ? (double)asked->reads + (double)asked->writes
-                             : kernel_time_bytes(asked->test, (double)asked->dofs);
+                             : kernel_time_bytes(asked->test, degree, (double)asked->dofs);
     asked->is_like = asked->test == 0;
     if (asked->is_like)
         asked->test =
             kernel_time_like(asked->snap, asked->gpu, (double)asked->reads, (double)asked->writes);
     if (asked->test > 0)
-        asked->kernel = kernel_time_find(asked->snap, asked->gpu, asked->test);
+        asked->kernel = kernel_time_find(asked->snap, asked->gpu, asked->test, degree);
     if (asked->kernel.value != NULL)
         return BERTH_OK;
+    char of[24] = "";
+    if (degree != KERNEL_TIME_DEGREE)
+        snprintf(of, sizeof of, " of degree %d", degree);
     const char *name = graph_place(asked->snap->graph, asked->gpu)->name;
     err_text(err, 0, metric_info(METRIC_GPU_STREAM)->name);
     err_text(err, 1, name);
     err_text(err, 2, name);
-    return err_set(err, BERTH_NOT_MEASURED, "%s was not measured on %s: berth probe%s gpu_stream",
-                   asked->test > 0 ? tests[asked->test - 1] : "no streaming kernel", name,
+    return err_set(err, BERTH_NOT_MEASURED, "%s%s was not measured on %s: berth probe%s gpu_stream",
+                   asked->test > 0 ? tests[asked->test - 1] : "no streaming kernel", of, name,
                    asked->test > 1 ? " --full" : "");
 }
 

@@ -333,14 +333,15 @@ static bool gather_and_scatter()
 }
 
 /* Where a node of an element lies on the grid of all nodes. */
-static int grid_place(const int *side, int node)
+static int grid_place(const int *side, int degree, int node)
 {
-    int element = node / GPU_MESH_NODES, inner = node % GPU_MESH_NODES, place = 0, step = 1;
+    int nodes = (degree + 1) * (degree + 1) * (degree + 1);
+    int element = node / nodes, inner = node % nodes, place = 0, step = 1;
     for (int d = 0; d < 3; d++) {
-        place += step * (element % side[d] * GPU_MESH_DEGREE + inner % (GPU_MESH_DEGREE + 1));
-        step *= side[d] * GPU_MESH_DEGREE + 1;
+        place += step * (element % side[d] * degree + inner % (degree + 1));
+        step *= side[d] * degree + 1;
         element /= side[d];
-        inner /= GPU_MESH_DEGREE + 1;
+        inner /= degree + 1;
     }
     return place;
 }
@@ -351,19 +352,23 @@ static bool mesh()
 {
     static const int SIDES[][3] = {{1, 1, 1}, {3, 1, 1}, {1, 2, 1},
                                    {1, 1, 4}, {2, 3, 4}, {3, 3, 3}};
-    for (const auto &side : SIDES) {
-        int nodes = side[0] * side[1] * side[2] * GPU_MESH_NODES, rows = 0;
+    static const int DEGREES[] = {7, 1, 2, 15};
+    for (int number = 0; number < 4 * 6; number++) {
+        const int *side = SIDES[number % 6], degree = DEGREES[number / 6];
+        int nodes = side[0] * side[1] * side[2] * (degree + 1) * (degree + 1) * (degree + 1),
+            rows = 0;
         int *row_start = (int *)memory((size_t)(nodes + 2) * sizeof(int)),
             *index = (int *)memory((size_t)nodes * sizeof(int));
         gpu_mesh_args args = {address(row_start),
                               address(index),
-                              {(gpu_u64)side[0], (gpu_u64)side[1], (gpu_u64)side[2]}};
+                              {(gpu_u64)side[0], (gpu_u64)side[1], (gpu_u64)side[2]},
+                              (gpu_u64)degree};
         start(0, berth_mesh, 3, 32, args);
         finish();
         std::vector<std::vector<int>> want(nodes); /* by row */
-        std::vector<int> row_of((size_t)grid_place(side, nodes - 1) + 1, -1);
+        std::vector<int> row_of((size_t)grid_place(side, degree, nodes - 1) + 1, -1);
         for (int node = 0; node < nodes; node++) {
-            int &row = row_of[grid_place(side, node)];
+            int &row = row_of[grid_place(side, degree, node)];
             if (row < 0)
                 row = rows++;
             want[row].push_back(node);
@@ -374,7 +379,8 @@ static bool mesh()
             for (size_t k = 0; k < want[row].size(); k++)
                 if (row_start[row + 1] - row_start[row] != (int)want[row].size() ||
                     index[row_start[row] + (int)k] != want[row][k]) {
-                    printf("# %d x %d x %d: row %d\n", side[0], side[1], side[2], row);
+                    printf("# degree %d, %d x %d x %d: row %d\n", degree, side[0], side[1], side[2],
+                           row);
                     return false;
                 }
     }

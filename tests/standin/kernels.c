@@ -234,7 +234,7 @@ static enum code prepare_bs(struct launch *launch, const void *args)
 static enum code prepare_mesh(struct launch *launch, const void *args)
 {
     const struct gpu_mesh_args *mesh = args;
-    uint64_t nodes = mesh->side[0] * mesh->side[1] * mesh->side[2] * GPU_MESH_NODES;
+    uint64_t nodes = gpu_mesh_nodes(mesh);
     launch->op->bytes = (double)nodes * 4;
     return both(access_memory(launch, MODEL_WRITE, mesh->index, nodes * 4, 1),
                 access_memory(launch, MODEL_WRITE, mesh->start, 4 * (gpu_mesh_rows(mesh) + 1), 1));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #define REAL_CHASE (1u << 17) /* cycles of so many slots are really built */
+#define REAL_ROWS  4096       /* of a mesh, at most eight nodes each */
 #define SMALL      65536      /* bytes */
 #define LOOKS      128
 
@@ -181,13 +182,13 @@ void kernel_bytes_mesh(struct world *world, struct world_op *op)
 {
     struct gpu_mesh_args args;
     memcpy(&args, op->args, sizeof args);
-    uint64_t nodes = args.side[0] * args.side[1] * args.side[2] * GPU_MESH_NODES,
-             rows = gpu_mesh_rows(&args);
+    uint64_t nodes = gpu_mesh_nodes(&args), rows = gpu_mesh_rows(&args);
     int *start = bytes_at(world, args.start, 4 * (rows + 1)),
         *index = bytes_at(world, args.index, 4 * nodes);
     if (start == NULL || index == NULL)
         return;
-    for (uint64_t node = 0; node < real_size(world, 4 * nodes) / 4; node++) {
+    uint64_t real = real_size(world, 4 * nodes) / 4;
+    for (uint64_t node = 0; node < real && node < 8 * REAL_ROWS + 8; node++) {
         struct gpu_mesh_row row = gpu_mesh_at(&args, node);
         if (row.count > 0)
             start[row.row] = (int)row.start;
@@ -239,6 +240,8 @@ void kernel_bytes_bs(struct world *world, struct world_op *op)
     struct gpu_bs_args args;
     memcpy(&args, op->args, sizeof args);
     uint64_t n = real_size(world, args.n * 8) / 8;
+    if (op->test >= 6 && n > REAL_ROWS)
+        n = REAL_ROWS;
     double *x = doubles(world, args.x, op->test == 6 ? args.entries : args.n),
            *y = doubles(world, args.y, op->test == 7 ? args.entries : args.n);
     const double *z = doubles(world, args.z, args.n), *w = doubles(world, args.w, args.n);

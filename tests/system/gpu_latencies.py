@@ -136,6 +136,14 @@ def streaming_operations():
         near(record["t0_queue_ns"], 4400 if 3 <= test <= 5 else 2200, 0.05)
         assert record["t0_call_ns"] > record["t0_queue_ns"] + 2000, "launch and synchronisation are in it"
         assert "t0_call_n" not in record, "of these only the median is looked at"
+    # Elements of each degree: index and values of the same rows, so the same memory's rate.
+    for degree in set(range(1, 16)) - {7}:
+        for test in ("bs6", "bs7"):
+            record = run.one("value", "gpu_stream", H200[0], H200[0], test=test, degree=str(degree))
+            near(slope(record["samples"]), 4200e9)
+            near(record["t0_queue_ns"], 2200, 0.05)
+            assert record["samples"][0]["bytes"] >= (degree + 1) ** 3 * 24 and record["samples"][-1]["bytes"] > 4 * 62914560, record["samples"]
+    assert len(run.all("value", "gpu_stream")) == 7 + 28 and not run.all("skip", "gpu_stream")
     quick = Run("h200x4", ["gpu_stream"], profile="quick", places=H200[:1])
     near(slope(quick.one("value", "gpu_stream", H200[0], H200[0])["samples"]), 4200e9)
     assert len(quick.all("value", "gpu_stream")) == 1

@@ -45,6 +45,8 @@ def paper_node(folder):
             ends = {"record": "value", "from": f"gpu{number}", "to": f"gpu{number}"}
             lines.append({**ends, "metric": "gpu_stream", "axes": {"test": test}, "value": wmax * 1e9})
             lines.append({**ends, "metric": "transfer_overhead", "axes": {"metric": "gpu_stream", "test": test, "clock": "queue"}, "value": t0_us * 1e3})
+    # Not of the paper: elements of degree 1, 64 bytes of values each.
+    lines.append({"record": "value", "from": "gpu3", "to": "gpu3", "metric": "gpu_stream", "axes": {"test": "bs7", "degree": "1"}, "value": 500e9})
     lines.append({"record": "end", "status": "complete", "elapsed_ns": 1})
     (node / "measurements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return node
@@ -68,6 +70,12 @@ def the_paper_s_figures():
                     assert near(queued["b80_bytes"], mib * 2**20, 0.03) and near(queued["b80_bytes"] / 8, doubles, 0.03), (test, number, queued)
                     points += 1
         assert points == 2
+        reply = daemon.call(METHOD, {"place": "gpu3", "test": "bs7", "degree": 1, "dofs": 11**3})
+        assert reply["bytes"] == 10**3 * 8 * 12 + 11**3 * 12 + 4 and reply["wmax_bytes_per_s"] == 500e9, reply
+        ended, lines = shown("--socket", daemon.socket, "kernel", "gpu3", "bs7", "--degree", "1", "--dofs", "8")
+        assert ended == 0 and lines[0].startswith("gpu3: ") and " 196 B by bs7 (scatter)" in lines[0], lines
+        ended, lines = shown("--socket", daemon.socket, "kernel", "gpu3", "bs6", "--degree", "15", "--dofs", "4096")
+        assert ended == 75 and " ".join(line.strip() for line in lines) == "berth: bs6 of degree 15 was not measured on gpu3: berth probe --full gpu_stream", (ended, lines)
         ended, lines = shown("--socket", daemon.socket, "kernel", "gpu3", "bs1", "--dofs", "1e6")
         assert ended == 0 and lines[0].startswith("gpu3: 22.6") and "By published figures, not measured here." in lines, lines
 
@@ -94,7 +102,8 @@ def a_measured_gpu():
 def refusals():
     with Daemon("--node", NODES / "h200x1") as daemon, Connection(daemon.socket) as connection:
         for asked, parameter in (({}, "test"), ({"test": "bs1"}, "dofs"), ({"dofs": 5}, "dofs"), ({"test": "bs8", "dofs": 5}, "test"), ({"test": "bs1", "dofs": 0}, "dofs"),
-                                 ({"test": "bs6", "dofs": 511}, "dofs"), ({"test": "bs1", "dofs": 5, "reads_bytes": 5}, "dofs"), ({"reads_bytes": -1}, "reads_bytes"),
+                                 ({"test": "bs6", "dofs": 511}, "dofs"), ({"test": "bs6", "degree": 3, "dofs": 63}, "dofs"), ({"test": "bs6", "degree": 16, "dofs": 9999}, "degree"),
+                                 ({"test": "bs5", "degree": 7, "dofs": 9999}, "degree"), ({"degree": 7, "reads_bytes": 5}, "degree"), ({"test": "bs1", "dofs": 5, "reads_bytes": 5}, "dofs"), ({"reads_bytes": -1}, "reads_bytes"),
                                  ({"reads_bytes": 0, "writes_bytes": 0}, "test"), ({"reads_bytes": 1, "flops": 0}, "flops"), ({"place": "numa0", "test": "bs1", "dofs": 5}, "place")):
             error, reply = connection.call(METHOD, {"place": "gpu0", **asked})
             assert error == "org.varlink.service.InvalidParameter" and reply["parameter"] == parameter, (asked, error, reply)

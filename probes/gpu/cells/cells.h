@@ -108,16 +108,16 @@ size_t gpu_cells_chase_sizes(uint64_t most, bool few, uint64_t *ret_bytes);
  * size holds. 0: too few to be beyond the cache. */
 uint64_t gpu_cells_chase_beyond(uint64_t cache, uint64_t buffer_bytes);
 
-/* gpu_stream: BS1 to BS7 in each device's own memory. Each is measured as times over sizes with
- * both overheads, so that its curve gives T0, Wmax and B80. Sizes reach to the limit of the run's
- * buffers, at most 2 GiB moved; the last ones lie far beyond any cache. BS1 is in the quick
- * profile. */
+/* gpu_stream: BS1 to BS7 in each device's own memory, BS6 and BS7 with elements of degree 1 to 15.
+ * Each is measured as times over sizes with both overheads, so that its curve gives T0, Wmax and
+ * B80. Sizes reach to the limit of the run's buffers, at most 2 GiB moved; the last ones lie far
+ * beyond any cache. BS1 is in the quick profile. */
 bool gpu_cells_stream(const struct gpu_run *run, struct gpu_cells *cells);
 
-/* Operations of one test's curve, ascending by bytes, without duplicates. From 4 KiB on they are a
+/* Operations of the curve of one test and degree, ascending by bytes, without duplicates. From 4 KiB on they are a
  * factor of four apart, then a quarter, half and all of the largest size. Returns their number, at
  * most GPU_WORKS_MAX. */
-size_t gpu_cells_stream_sizes(int test, const struct gpu_memory *a, const struct gpu_memory *b,
+size_t gpu_cells_stream_sizes(int test, int degree, const struct gpu_memory *a, const struct gpu_memory *b,
                               struct gpu_bs *ret_bs);
 
 /* Finds the fastest launch of streaming kernels (gpu/timing/launch_shapes.h) for untuned models.

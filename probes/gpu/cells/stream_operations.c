@@ -11,7 +11,7 @@ static uint64_t up(uint64_t bytes) { return down(bytes + ALIGN - 1); }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static bool has_sum(int test) { return test >= 3 && test <= 5; }
-static bool has_mesh(int test) { return test >= 6; }
+static bool has_mesh(int test) { return test >= GPU_BS_MESH; }
 
 /* Returns the number of blocks: one step for each thread, but at most BLOCKS_MAX partial sums. */
 static unsigned blocks_of(int test, uint64_t n)
@@ -47,29 +47,24 @@ static bool lay_vectors(uint64_t bytes, const struct gpu_memory *a, uint64_t b_b
     return true;
 }
 
-static uint64_t nodes_of(const struct gpu_mesh_args *mesh)
-{
-    return mesh->side[0] * mesh->side[1] * mesh->side[2] * GPU_MESH_NODES;
-}
-
 static uint64_t mesh_bytes(const struct gpu_mesh_args *mesh)
 {
-    return nodes_of(mesh) * (WORD + INDEX) + gpu_mesh_rows(mesh) * (WORD + INDEX) + INDEX;
+    return gpu_mesh_nodes(mesh) * (WORD + INDEX) + gpu_mesh_rows(mesh) * (WORD + INDEX) + INDEX;
 }
 
 /* The nodes' values and the starts in one buffer, the rows' values and the index in the other. */
 static bool mesh_fits(const struct gpu_mesh_args *mesh, uint64_t a_bytes, uint64_t b_bytes)
 {
-    uint64_t nodes = nodes_of(mesh), rows = gpu_mesh_rows(mesh);
+    uint64_t nodes = gpu_mesh_nodes(mesh), rows = gpu_mesh_rows(mesh);
     return nodes <= INT32_MAX && up(nodes * WORD) + (rows + 1) * INDEX <= a_bytes &&
            up(rows * WORD) + nodes * INDEX <= b_bytes;
 }
 
 /* A box as near to a cube as its number of layers allows. */
-static bool lay_mesh(uint64_t bytes, const struct gpu_memory *a, uint64_t b_bytes, uint64_t b,
-                     struct gpu_bs *bs)
+static bool lay_mesh(int degree, uint64_t bytes, const struct gpu_memory *a, uint64_t b_bytes,
+                     uint64_t b, struct gpu_bs *bs)
 {
-    struct gpu_mesh_args mesh = {.side = {1, 1, 1}};
+    struct gpu_mesh_args mesh = {.side = {1, 1, 1}, .degree = (gpu_u64)degree};
     if (mesh_bytes(&mesh) > bytes || !mesh_fits(&mesh, a->bytes, b_bytes))
         return false;
     /* grows each direction in turn, as long as the mesh fits */
@@ -82,7 +77,7 @@ static bool lay_mesh(uint64_t bytes, const struct gpu_memory *a, uint64_t b_byte
             grown |= fits;
         }
     }
-    uint64_t nodes = nodes_of(&mesh), rows = gpu_mesh_rows(&mesh);
+    uint64_t nodes = gpu_mesh_nodes(&mesh), rows = gpu_mesh_rows(&mesh);
     mesh.start = a->address + up(nodes * WORD);
     mesh.index = b + up(rows * WORD);
     bs->mesh = mesh;
@@ -97,16 +92,16 @@ static bool lay_mesh(uint64_t bytes, const struct gpu_memory *a, uint64_t b_byte
     return true;
 }
 
-bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
-                struct gpu_bs *ret_bs)
+bool gpu_bs_lay(int test, int degree, uint64_t bytes, const struct gpu_memory *a,
+                const struct gpu_memory *b, struct gpu_bs *ret_bs)
 {
     struct gpu_bs bs = {.test = test};
     if (b->bytes < up(SUMS_BYTES))
         return false;
     uint64_t sums = b->address, rest = b->address + up(SUMS_BYTES),
              rest_bytes = b->bytes - up(SUMS_BYTES);
-    if (test < 6 ? !lay_vectors(bytes, a, rest_bytes, rest, sums, &bs)
-                 : !lay_mesh(bytes, a, rest_bytes, rest, &bs))
+    if (has_mesh(test) ? !lay_mesh(degree, bytes, a, rest_bytes, rest, &bs)
+                       : !lay_vectors(bytes, a, rest_bytes, rest, sums, &bs))
         return false;
     *ret_bs = bs;
     return true;
@@ -124,7 +119,8 @@ int gpu_bs_prepare(const struct gpu_node *node, int device, const struct gpu_bs 
 {
     if (!has_mesh(bs->test))
         return 0;
-    uint64_t blocks = least((nodes_of(&bs->mesh) + GPU_BS_BLOCK - 1) / GPU_BS_BLOCK, BLOCKS_MAX);
+    uint64_t blocks =
+        least((gpu_mesh_nodes(&bs->mesh) + GPU_BS_BLOCK - 1) / GPU_BS_BLOCK, BLOCKS_MAX);
     return node->api->launch(node->api, node->device[device].kernel[GPU_KERNEL_MESH],
                              (unsigned)blocks, GPU_BS_BLOCK, stream, &bs->mesh, sizeof bs->mesh);
 }

@@ -1,6 +1,6 @@
 /**
  * The streaming operations BS1 to BS7 over two buffers of a device: places of operands, bytes
- * moved, launch. The first half is pure.
+ * moved, launch. BS6 and BS7 are over a mesh of elements of a degree. The first half is pure.
  *
  * Source of the count of bytes: N. Chalmers and T. Warburton, "Portable high-order finite element
  * kernels I: Streaming Operations", and their streamParanumal. Each vector counts once for being
@@ -15,7 +15,10 @@
 #include "gpu/driver/gpu_kernels.h"
 #include "gpu/driver/node.h"
 
-#define GPU_BS_TESTS 7
+#define GPU_BS_TESTS   7
+#define GPU_BS_MESH    6 /* the first test that has a degree */
+#define GPU_BS_DEGREE  7 /* the usual one */
+#define GPU_BS_DEGREES 15
 
 struct gpu_bs {
     int test;       /* 1 ... GPU_BS_TESTS */
@@ -25,10 +28,10 @@ struct gpu_bs {
     struct gpu_mesh_args mesh; /* mesh that gives the index of BS6 and BS7 */
 };
 
-/* Finds the largest operation that moves at most these bytes and fits the buffers. False: the
- * smallest does not fit. */
-bool gpu_bs_lay(int test, uint64_t bytes, const struct gpu_memory *a, const struct gpu_memory *b,
-                struct gpu_bs *ret_bs);
+/* Finds the largest operation that moves at most these bytes and fits the buffers. degree, 1 to
+ * GPU_BS_DEGREES, is of the mesh's elements. False: the smallest does not fit. */
+bool gpu_bs_lay(int test, int degree, uint64_t bytes, const struct gpu_memory *a,
+                const struct gpu_memory *b, struct gpu_bs *ret_bs);
 
 /* True when the device has the kernels. */
 bool gpu_bs_has_kernels(const struct gpu_device *device, int test);

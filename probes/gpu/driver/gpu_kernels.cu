@@ -446,7 +446,7 @@ KERNEL __launch_bounds__(GPU_BS_BLOCK) berth_bs7(gpu_bs_args args)
 KERNEL berth_mesh(gpu_mesh_args args)
 {
     int *start = global<int>(args.start), *index = global<int>(args.index);
-    gpu_u64 nodes = args.side[0] * args.side[1] * args.side[2] * GPU_MESH_NODES;
+    gpu_u64 nodes = gpu_mesh_nodes(&args);
     for (gpu_u64 node = thread_number(); node < nodes; node += thread_count()) {
         gpu_mesh_row row = gpu_mesh_at(&args, node);
         if (row.count > 0)

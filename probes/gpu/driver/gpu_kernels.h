@@ -134,19 +134,28 @@ struct gpu_bs_args {
 };
 
 /* berth_mesh: makes start and index of bs6 and bs7 for a box of side[0] x side[1] x side[2]
- * hexahedra of degree 7. An element has 8 x 8 x 8 nodes. Nodes are numbered element after element,
- * first direction fastest. Nodes that elements share are one row. Rows are numbered in the order in
- * which their first node comes. There are fewer than 2^31 nodes. */
-#define GPU_MESH_DEGREE 7
-#define GPU_MESH_NODES  512 /* nodes of an element */
+ * hexahedra of a degree from 1 on. An element has degree + 1 nodes in each direction. Nodes are
+ * numbered element after element, first direction fastest. Nodes that elements share are one row.
+ * Rows are numbered in the order in which their first node comes. There are fewer than 2^31
+ * nodes. */
 struct gpu_mesh_args {
-    gpu_u64 start, index, side[3];
+    gpu_u64 start, index, side[3], degree;
 };
+
+/* Nodes of an element, and of all. */
+GPU_INLINE gpu_u64 gpu_mesh_element(const struct gpu_mesh_args *mesh)
+{
+    return (mesh->degree + 1) * (mesh->degree + 1) * (mesh->degree + 1);
+}
+GPU_INLINE gpu_u64 gpu_mesh_nodes(const struct gpu_mesh_args *mesh)
+{
+    return mesh->side[0] * mesh->side[1] * mesh->side[2] * gpu_mesh_element(mesh);
+}
 
 GPU_INLINE gpu_u64 gpu_mesh_rows(const struct gpu_mesh_args *mesh)
 {
-    return (GPU_MESH_DEGREE * mesh->side[0] + 1) * (GPU_MESH_DEGREE * mesh->side[1] + 1) *
-           (GPU_MESH_DEGREE * mesh->side[2] + 1);
+    return (mesh->degree * mesh->side[0] + 1) * (mesh->degree * mesh->side[1] + 1) *
+           (mesh->degree * mesh->side[2] + 1);
 }
 
 /* The row that begins with a node: its number, where its entries start, and which they are. */
@@ -162,36 +171,36 @@ struct gpu_mesh_row {
 GPU_INLINE struct gpu_mesh_row gpu_mesh_at(const struct gpu_mesh_args *mesh, gpu_u64 node)
 {
     struct gpu_mesh_row found = {0, 0, {0}, 0};
-    gpu_u64 element = node / GPU_MESH_NODES, inner = node % GPU_MESH_NODES, rows = 0, entries = 0;
+    gpu_u64 nodes = gpu_mesh_element(mesh), degree = mesh->degree;
+    gpu_u64 element = node / nodes, inner = node % nodes, rows = 0, entries = 0;
     /* products over the directions so far: of the box, and of this element */
     gpu_u64 all_rows = 1, all_entries = 1, own_rows = 1, own_entries = 1;
     gpu_u64 element_step = 1, node_step = 1;
     int count = 1;
     found.node[0] = node;
     for (int d = 0; d < 3; d++) {
-        gpu_u64 e = element % mesh->side[d], i = inner % (GPU_MESH_DEGREE + 1), begun = e > 0,
+        gpu_u64 e = element % mesh->side[d], i = inner % (degree + 1), begun = e > 0,
                 goes_on = e + 1 < mesh->side[d];
         if (begun && i == 0)
             return found;
-        gpu_u64 planes = GPU_MESH_DEGREE + 1 - begun, shared = goes_on && i == GPU_MESH_DEGREE;
-        found.row = (GPU_MESH_DEGREE * e + begun) * all_rows + planes * found.row;
-        found.start =
-            ((GPU_MESH_DEGREE + 1) * e + begun) * all_entries + (planes + goes_on) * found.start;
+        gpu_u64 planes = degree + 1 - begun, shared = goes_on && i == degree;
+        found.row = (degree * e + begun) * all_rows + planes * found.row;
+        found.start = ((degree + 1) * e + begun) * all_entries + (planes + goes_on) * found.start;
         rows += (i - begun) * own_rows;
         entries = (i - begun) * own_entries + (1 + shared) * entries;
         /* Distance to the same node in the first plane of the next element in this direction. */
-        gpu_u64 to_next = element_step * GPU_MESH_NODES - GPU_MESH_DEGREE * node_step;
+        gpu_u64 to_next = element_step * nodes - degree * node_step;
         for (int k = 0; shared && k < count; k++)
             found.node[count + k] = found.node[k] + to_next;
         count *= (int)(1 + shared);
-        all_rows *= GPU_MESH_DEGREE * mesh->side[d] + 1;
-        all_entries *= (GPU_MESH_DEGREE + 1) * mesh->side[d];
+        all_rows *= degree * mesh->side[d] + 1;
+        all_entries *= (degree + 1) * mesh->side[d];
         own_rows *= planes;
         own_entries *= planes + goes_on;
         element_step *= mesh->side[d];
-        node_step *= GPU_MESH_DEGREE + 1;
+        node_step *= degree + 1;
         element /= mesh->side[d];
-        inner /= GPU_MESH_DEGREE + 1;
+        inner /= degree + 1;
     }
     found.row += rows;
     found.start += entries;

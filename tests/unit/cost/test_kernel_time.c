@@ -16,21 +16,27 @@ static void bytes_are_those_of_the_probe(void **state)
     struct gpu_bs bs;
     for (int test = 1; test < KERNEL_TIME_MESH; test++)
         for (uint64_t bytes = 4096; bytes < UINT64_C(1) << 31; bytes *= 8) {
-            assert_true(gpu_bs_lay(test, bytes, &a, &b, &bs));
-            assert_near(kernel_time_bytes(test, (double)bs.args.n), (double)bs.bytes);
+            assert_true(gpu_bs_lay(test, GPU_BS_DEGREE, bytes, &a, &b, &bs));
+            assert_near(kernel_time_bytes(test, KERNEL_TIME_DEGREE, (double)bs.args.n),
+                        (double)bs.bytes);
         }
     for (int test = KERNEL_TIME_MESH; test <= KERNEL_TIME_TESTS; test++)
-        for (int n = 1; n <= 32; n *= 2) { /* cubes */
-            double side = n, rows = pow(7 * side + 1, 3),
-                   bytes = side * side * side * 512 * 12 + rows * 12 + 4;
-            assert_true(gpu_bs_lay(test, (uint64_t)bytes, &a, &b, &bs));
+        for (int k = 0; k < 6 * GPU_BS_DEGREES; k++) { /* cubes */
+            int degree = 1 + k / 6;
+            double side = 1 << k % 6, rows = pow(degree * side + 1, 3),
+                   bytes = pow(side * (degree + 1), 3) * 12 + rows * 12 + 4;
+            if (bytes > 4e9)
+                continue;
+            assert_true(gpu_bs_lay(test, degree, (uint64_t)bytes, &a, &b, &bs));
             assert_true(bs.mesh.side[0] == side && bs.mesh.side[1] == side &&
                         bs.mesh.side[2] == side);
             assert_true((double)bs.args.n == rows && (double)bs.bytes == bytes);
-            assert_near(kernel_time_bytes(test, rows), bytes);
+            assert_near(kernel_time_bytes(test, degree, rows), bytes);
         }
-    assert_int_equal(gpu_bs_lay(6, 511 * 24, &a, &b, &bs), false); /* the least mesh */
-    assert_true(gpu_bs_lay(6, (uint64_t)kernel_time_bytes(6, KERNEL_TIME_MESH_DOFS), &a, &b, &bs));
+    assert_int_equal(gpu_bs_lay(6, GPU_BS_DEGREE, 511 * 24, &a, &b, &bs),
+                     false); /* the least mesh */
+    assert_true(gpu_bs_lay(6, GPU_BS_DEGREE, (uint64_t)kernel_time_bytes(6, GPU_BS_DEGREE, 512), &a,
+                           &b, &bs));
 }
 
 struct fixture {
@@ -67,9 +73,10 @@ static void time_is_t0_and_the_bytes(void **state)
     known(&f, "", VALUE_MEASURED, 800, 3000);
     known(&f, "test=bs3", VALUE_PUBLISHED, 400, 7000);
     known(&f, "test=bs4", VALUE_MEASURED, 500, NAN);
+    known(&f, "degree=3;test=bs6", VALUE_MEASURED, 250, 5000);
     struct snapshot *snap = nodes_snapshot_of(f.graph, f.values, NULL);
 
-    struct kernel_time copy = kernel_time_find(snap, f.gpu, 1);
+    struct kernel_time copy = kernel_time_find(snap, f.gpu, 1, KERNEL_TIME_DEGREE);
     struct estimate time = kernel_time_queued(&copy, 8e6);
     assert_near(time.time_ns, 3000 + 1e4);
     assert_true(time.source == SOURCE_MEASURED && time.low_ns < time.time_ns * 0.98 &&
@@ -80,17 +87,20 @@ static void time_is_t0_and_the_bytes(void **state)
     assert_near(b80, 4 * 3e-6 * 800 * GB);
     assert_near(b80 * 1e9 / kernel_time_queued(&copy, b80).time_ns, 0.8 * 800 * GB);
 
-    struct kernel_time norm = kernel_time_find(snap, f.gpu, 3);
+    struct kernel_time norm = kernel_time_find(snap, f.gpu, 3, KERNEL_TIME_DEGREE);
     time = kernel_time_queued(&norm, 4e6);
     assert_near(time.time_ns, 7000 + 1e4);
     assert_true(time.source == SOURCE_PUBLISHED && isnan(time.low_ns) && isnan(time.high_ns));
 
-    struct kernel_time dot = kernel_time_find(snap, f.gpu, 4);
+    struct kernel_time dot = kernel_time_find(snap, f.gpu, 4, KERNEL_TIME_DEGREE);
     time = kernel_time_queued(&dot, 5e6);
     assert_near(time.time_ns, 1e4);
     assert_true(time.source == SOURCE_LOWER_BOUND && time.low_ns == time.time_ns &&
                 isnan(time.high_ns));
-    assert_null(kernel_time_find(snap, f.gpu, 2).value);
+    assert_null(kernel_time_find(snap, f.gpu, 2, KERNEL_TIME_DEGREE).value);
+    struct kernel_time gather = kernel_time_find(snap, f.gpu, 6, 3);
+    assert_near(kernel_time_queued(&gather, 5e6).time_ns, 5000 + 2e4);
+    assert_null(kernel_time_find(snap, f.gpu, 6, KERNEL_TIME_DEGREE).value);
 
     /* writes half of its bytes, none, a third (of which only others are known) */
     assert_int_equal(kernel_time_like(snap, f.gpu, 1, 1), 1);
@@ -116,7 +126,7 @@ static void measured_sizes_are_within_the_interval(void **state)
         sscanf(rest, "test=bs%d", &test);
         if (bytes == 0)
             continue;
-        struct kernel_time kernel = kernel_time_find(snap, gpu, test);
+        struct kernel_time kernel = kernel_time_find(snap, gpu, test, KERNEL_TIME_DEGREE);
         struct estimate time = kernel_time_queued(&kernel, (double)bytes),
                         called = kernel_time_called(&kernel, (double)bytes);
         double ns = (double)bytes * 1e9 / v->value;

@@ -817,11 +817,12 @@ static void kernel(void **state)
                 kernel->measured_at_s == -1);
     berth_kernel_free(kernel);
     request = (struct berth_kernel_request){
-        .place = "gpu0", .reads_bytes = 5, .writes_bytes = 6, .flops = 7};
+        .place = "gpu0", .degree = 3, .reads_bytes = 5, .writes_bytes = 6, .flops = 7};
     say(&pair, "{\"place\":\"gpu0\"}");
     assert_int_equal(berth_predict_kernel(pair.berth, &request, &kernel), BERTH_ERROR_PROTOCOL);
     expect_parameters(&pair, "io.berth.Fabric.PredictKernel",
-                      "{\"place\":\"gpu0\",\"reads_bytes\":5,\"writes_bytes\":6,\"flops\":7}");
+                      "{\"place\":\"gpu0\",\"degree\":3,\"reads_bytes\":5,\"writes_bytes\":6,"
+                      "\"flops\":7}");
     request.place = NULL;
     assert_int_equal(berth_predict_kernel(pair.berth, &request, &kernel), BERTH_ERROR_BAD_ARGUMENT);
     close_pair(&pair);

@@ -20,7 +20,7 @@ static struct gpu_memory memory(uint64_t address, size_t bytes)
 static bool lay(int test, uint64_t bytes, size_t room, struct gpu_bs *ret_bs)
 {
     struct gpu_memory a = memory(A, room), b = memory(B, room);
-    return gpu_bs_lay(test, bytes, &a, &b, ret_bs);
+    return gpu_bs_lay(test, GPU_BS_DEGREE, bytes, &a, &b, ret_bs);
 }
 
 /* Memory that an operation accesses. */
@@ -175,7 +175,7 @@ static void sizes_reach_from_small_to_far_beyond_the_cache(void **state)
     struct gpu_memory a = memory(A, (size_t)1 << 30), b = memory(B, (size_t)1 << 30);
     for (int test = 1; test <= GPU_BS_TESTS; test++) {
         struct gpu_bs sizes[GPU_WORKS_MAX];
-        size_t count = gpu_cells_stream_sizes(test, &a, &b, sizes), large = 0;
+        size_t count = gpu_cells_stream_sizes(test, GPU_BS_DEGREE, &a, &b, sizes), large = 0;
         assert_true(count >= 8);
         for (size_t i = 0; i < count; i++) {
             assert_int_equal(sizes[i].test, test);
@@ -194,7 +194,7 @@ static void sizes_of_small_buffers(void **state)
     struct gpu_memory a = memory(A, (size_t)4 << 20), b = memory(B, (size_t)4 << 20);
     for (int test = 1; test <= GPU_BS_TESTS; test++) {
         struct gpu_bs sizes[GPU_WORKS_MAX];
-        size_t count = gpu_cells_stream_sizes(test, &a, &b, sizes);
+        size_t count = gpu_cells_stream_sizes(test, GPU_BS_DEGREE, &a, &b, sizes);
         assert_true(count >= 4);
         assert_true(sizes[count - 1].bytes > 3 << 20);
     }
