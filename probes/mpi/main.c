@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/options.h"
 #include "common/stop.h"
+#include "mpi/collectives.h"
 #include "mpi/pairs.h"
 #include "mpi/report.h"
 
@@ -32,13 +33,18 @@ enum option_key {
 
 static const struct probe_option list[] = {
     {"profile", "quick|full", "time to take: 10 s (quick, default) or 120 s (full)", OPT_PROFILE},
-    {"metrics", "NAME,...", "only these: mpi_latency, mpi_bandwidth", OPT_METRICS},
+    {"metrics", "NAME,...",
+     "only these: mpi_latency, mpi_bandwidth, mpi_collective_latency, "
+     "mpi_collective_bandwidth",
+     OPT_METRICS},
     {"budget-ns", "N", "end after N nanoseconds", OPT_BUDGET},
     {"ranks", "N", "fail unless mpiexec started N ranks that know each other", OPT_RANKS},
     {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
     {"child", NULL, "end when the program that started this one ends", OPT_CHILD},
 };
-static const enum probe_metric metrics[] = {PROBE_MPI_LATENCY, PROBE_MPI_BANDWIDTH};
+static const enum probe_metric metrics[] = {PROBE_MPI_LATENCY, PROBE_MPI_BANDWIDTH,
+                                            PROBE_MPI_COLLECTIVE_LATENCY,
+                                            PROBE_MPI_COLLECTIVE_BANDWIDTH};
 static const struct probe_options command = {
     .program = "berth-probe-mpi",
     .about = "Measures messages and collectives of MPI between its ranks: mpiexec -n 4 "
@@ -98,9 +104,11 @@ static bool measure(const struct options *options, struct mpi_report *report, st
     struct mpi_pairs pairs;
     bool ok = mpi_ranks_new(&ranks, why) && check_ranks(options, &ranks, why);
     if (ok) {
-        report->total = mpi_pairs_choose(&ranks, options->metrics, &pairs);
+        report->total = mpi_pairs_choose(&ranks, options->metrics, &pairs) +
+                        mpi_collectives_count(&ranks, options->metrics);
         mpi_report_begin(report, &ranks);
-        ok = mpi_pairs_run(&ranks, &pairs, report, why);
+        ok = mpi_pairs_run(&ranks, &pairs, report, why) &&
+             mpi_collectives_run(&ranks, options->metrics, report, why);
     }
     if (ok)
         mpi_ranks_wait();

@@ -68,8 +68,7 @@ static void measure(const struct mpi_ranks *ranks, size_t kind, const int ends[2
     if (kinds[kind].kind == MPI_EXCHANGE_BOTH)
         probe_axes_add(&cell.axes, "direction", "both");
     if (share_ns == 0) {
-        report->is_late = true;
-        mpi_report_skip(report, &cell, "time budget");
+        mpi_report_skip(report, &cell, mpi_report_late);
         return;
     }
     if (ranks->rank == ends[0] || ranks->rank == ends[1]) {

@@ -40,7 +40,9 @@ void mpi_repeat(mpi_batch batch, void *arg, MPI_Comm group, int64_t budget_ns,
         if (rank != 0)
             continue;
         samples[n++] = ns;
-        if (probe_stats_enough(samples, n, probe_clock_ns() > end_ns))
+        int64_t late_ns = probe_clock_ns() - end_ns;
+        if (probe_stats_enough(samples, n, late_ns > 0) ||
+            late_ns > (PROBE_STATS_PATIENCE - 1) * budget_ns)
             count = 0;
     }
     if (rank == 0)

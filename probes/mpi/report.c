@@ -14,6 +14,8 @@
 
 #define EXIT_GONE 70
 
+const char mpi_report_late[] = "time budget";
+
 static void write_line(struct mpi_report *report, struct probe_line *line)
 {
     if (!probe_line_write(line, report->out))
@@ -92,6 +94,9 @@ int64_t mpi_report_share(const struct mpi_report *report)
     return rest_ns > 0 ? rest_ns / (int64_t)cells + 1 : 0;
 }
 
+/* A size whose time ended before there was an interval is left out. */
+static bool is_enough(const struct probe_sample *sample) { return sample->ns.n >= PROBE_STATS_MIN; }
+
 static void keep(struct mpi_report *report, const struct mpi_result *cell,
                  const struct probe_sample *sample, const char *why)
 {
@@ -102,7 +107,6 @@ static void keep(struct mpi_report *report, const struct mpi_result *cell,
     report->rows = rows;
     snprintf(row.from, sizeof row.from, "%s", cell->from);
     snprintf(row.to, sizeof row.to, "%s", cell->to);
-    row.summary = cell->value;
     if (sample != NULL) {
         bool is_rate = strcmp(probe_metric_unit(cell->metric), "bytes_per_s") == 0;
         row.summary = is_rate ? probe_record_rate(sample) : sample->ns;
@@ -121,22 +125,25 @@ static void progress(struct mpi_report *report)
 void mpi_report_result(struct mpi_report *report, const struct mpi_result *result)
 {
     struct probe_line line;
+    size_t enough = 0;
+    for (size_t i = 0; i < result->sample_count; i++)
+        enough += is_enough(&result->samples[i]);
+    if (enough == 0) {
+        mpi_report_skip(report, result, mpi_report_late);
+        return;
+    }
     report->done++;
     for (size_t i = 0; report->is_table && i < result->sample_count; i++)
-        keep(report, result, &result->samples[i], NULL);
-    if (report->is_table && result->sample_count == 0)
-        keep(report, result, NULL, NULL);
+        if (is_enough(&result->samples[i]))
+            keep(report, result, &result->samples[i], NULL);
     if (report->out == NULL)
         return;
     probe_record_begin(&line, "value", result->metric, result->from, result->to, &result->axes);
-    if (result->sample_count == 0) {
-        probe_record_value(&line, &result->value);
-    } else {
-        probe_line_open_list(&line, "samples");
-        for (size_t i = 0; i < result->sample_count; i++)
+    probe_line_open_list(&line, "samples");
+    for (size_t i = 0; i < result->sample_count; i++)
+        if (is_enough(&result->samples[i]))
             probe_record_sample(&line, &result->samples[i]);
-        probe_line_close_list(&line);
-    }
+    probe_line_close_list(&line);
     write_line(report, &line);
     progress(report);
 }
@@ -145,6 +152,7 @@ void mpi_report_skip(struct mpi_report *report, const struct mpi_result *cell, c
 {
     struct probe_line line;
     report->done++;
+    report->is_late |= why == mpi_report_late;
     if (report->is_table)
         keep(report, cell, NULL, why);
     if (report->out == NULL)

@@ -27,17 +27,20 @@ void mpi_report_begin(struct mpi_report *report, const struct mpi_ranks *ranks);
 /* Time for the next cell: an equal part of the rest; 0 when none is left. */
 int64_t mpi_report_share(const struct mpi_report *report);
 
-/* One cell: its sizes, or one value where sample_count is 0. Exits when the reader is gone. */
+/* One cell with its sizes. */
 struct mpi_result {
     enum probe_metric metric;
     const char *from, *to;
     struct probe_axes axes;
     const struct probe_sample *samples;
     size_t sample_count;
-    struct probe_summary value;
 };
 
+/* Prints the sizes that have an interval; the cell is skipped without one. Ends all ranks when the
+ * reader is gone. */
 void mpi_report_result(struct mpi_report *report, const struct mpi_result *result);
+
+extern const char mpi_report_late[]; /* why: its time was over, which the end record tells */
 void mpi_report_skip(struct mpi_report *report, const struct mpi_result *cell, const char *why);
 
 /* Prints the end record, or the tables. */

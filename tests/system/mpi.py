@@ -45,7 +45,7 @@ def records(text):
 
 
 def check_record(kind):
-    run, *middle, end = records(start(*built(kind), 2, *SHORT).stdout)
+    run, *middle, end = records(start(*built(kind), 2, *SHORT, "--metrics", "mpi_latency,mpi_bandwidth").stdout)
     assert run["record"] == "run" and run["probe"] == "mpi" and end["record"] == "end", (run, end)
     assert {"mpich": "MPICH", "openmpi": "Open MPI"}[kind] in run["conditions"]["mpi"], run
     assert run["conditions"]["mpi_memory"] == "host" and run["conditions"]["mpi_ranks"] == 2, run
@@ -59,6 +59,28 @@ def check_record(kind):
         assert ("mpi_bandwidth", "core0", "core1", "both") in cells and len(cells) == 5, cells
     for value in values:
         assert all(0 < one["median_ns"] < 1e9 for one in value["samples"]), value
+
+
+def check_collectives(kind):
+    """Four ranks, which share the cores of a small machine: groups of two and of four."""
+    run, *middle, end = records(start(*built(kind), 4, *SHORT, "--metrics", "mpi_collective_latency").stdout)
+    cells = [(one["axes"].get("operation", "allreduce"), one["axes"].get("members", "2"))
+             for one in middle if one["record"] in ("value", "skip")]
+    wanted = ("allreduce", "allgather", "alltoall", "broadcast", "reduce", "reducescatter")
+    assert sorted(cells) == sorted((name, members) for name in wanted for members in ("2", "4")), cells
+    values = [one for one in middle if one["record"] == "value"]
+    assert values and all(one["samples"][0]["bytes"] == 8 and one["samples"][0]["n"] >= 6 for one in values), middle
+    skips = [one for one in middle if one["record"] == "skip"]
+    assert all(one["why"] == "time budget" for one in skips), skips
+    assert end["status"] == ("budget" if skips else "complete") and run["conditions"]["mpi_ranks"] == 4, (run, end)
+
+
+def test_collectives_under_mpich():
+    check_collectives("mpich")
+
+
+def test_collectives_under_open_mpi():
+    check_collectives("openmpi")
 
 
 def test_the_record_under_mpich():
@@ -94,7 +116,8 @@ def test_wrong_words():
 
 
 if __name__ == "__main__":
-    failed = run_tests([test_the_record_under_mpich, test_the_record_under_open_mpi, test_tables_for_a_person,
+    failed = run_tests([test_the_record_under_mpich, test_the_record_under_open_mpi, test_collectives_under_mpich,
+                        test_collectives_under_open_mpi, test_tables_for_a_person,
                         test_one_rank_is_not_enough, test_a_launcher_of_another_mpi_is_noticed, test_wrong_words])
     FOLDER.cleanup()
     sys.exit(failed > 0)
