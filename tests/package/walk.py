@@ -77,7 +77,8 @@ if len(sys.argv) > 2 and not console.failed:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip() or "not kept"
     parts = [f"# From a fresh Debian to a job\n\n| | |\n|---|---|\n| date | {datetime.date.today():%Y-%m-%d} |\n| machine | a node emulated in software ({said('versions')[0]}) |\n"
              f"| commit | {commit} |\n| command | `make check-walk` |\n\nWhat that ran, and what that printed: the commands of [ADMIN.md](../ADMIN.md) and "
-             "[SLURM.md](../SLURM.md), after the packages were built and copied there. Lines in which apt and dpkg tell their progress are left out. The GPUs are those of the virtual node, and what was measured are figures of an emulator.\n"]
+             "[SLURM.md](../SLURM.md), after the packages were built and copied there. Lines in which apt and dpkg tell their progress are left out. The GPUs are those of the virtual node, and what was measured are figures of an emulator. "
+             "Tasks may wait for their berths up to 30 s there (timeout_ms=30000 behind the plugin's line), eight cpus being emulated by those of a host that has other things to do.\n"]
     for guide in GUIDES:
         parts.append(f"## {guide}.md\n")
         for number, block in enumerate(blocks(guide)):
@@ -86,7 +87,7 @@ if len(sys.argv) > 2 and not console.failed:
                 lines = [line for line in lines if line and not PROGRESS.match(line)]
             commands = "".join(f"# {line}\n" for line in block.splitlines())
             parts.append(f"```\n{commands}" + "".join(f"{line}\n" for line in lines).lstrip("\n") + "```\n")
-    parts.append("## After another boot\n\nTasks may wait for their berths there up to 30 s (timeout_ms=30000 in the plugin's line), eight cpus being emulated by those of a host that has other things to do.\n")
+    parts.append("## After another boot\n")
     for title, part in (("systemctl show berthd.service -p ActiveState -p NRestarts", "boot: berthd"), ("sinfo -h -o %t        # until it is idle", "boot: slurmd"), ("berth bind -n 8", "plan shown"),
                         ("srun -n8 --gpus=8 /walk/app        # tests/slurm/app.c", "job")):
         parts.append(f"```\n# {title}\n{said(part)[0]}\n```\n")

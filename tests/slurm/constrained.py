@@ -57,6 +57,6 @@ gpus = [place for place in claims[0]["places"] if place.startswith("gpu")] if cl
 check("the first job's claim has its cores beside what its prolog has claimed" + (", and ends with its cgroup" if VERSION == "v2" else ""), len(claims) == 1 and
       gpus in ([], [f"gpu{n}" for n in range(HALF)]) and len(taken) > 0 and {f"core{cpu}" for cpu in taken} <= set(claims[0]["places"]) and
       is_owned == (VERSION == "v2"), said("claims"))
-check("no claim is left", said("claims after") == '{"claims":[]}', said("claims after"))
+check("no claim is left", said("claims after").startswith('{"claims":[],'), said("claims after"))
 
 sys.exit(console.end())
