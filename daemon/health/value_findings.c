@@ -244,14 +244,11 @@ static void compare_with_baseline(const struct snapshot *snap, const struct valu
                               .runs = verdict == BASELINE_WORSE ? baseline->low_runs : 0});
 }
 
-/* True for the parts of a transfer's start: estimates without an interval, for predictions. */
-static bool is_part(const struct snapshot *snap, const struct value *v)
+/* True for a start of transfers that was estimated: a part of one, or that of the kernels on one
+ * GPU. It has no interval, so nothing tells a fault from noise. */
+static bool is_estimated(const struct value *v)
 {
-    char clock[16];
-    return v->metric == METRIC_TRANSFER_OVERHEAD &&
-           axes_get(v->metric, values_axes(snap->values, v), "clock", clock, sizeof clock) !=
-               NULL &&
-           strcmp(clock, "call") != 0;
+    return v->metric == METRIC_TRANSFER_OVERHEAD && isnan(v->low);
 }
 
 /* Compares all measured values: those outside the selection serve as peers of the others. */
@@ -266,7 +263,7 @@ static size_t collect_members(struct findings *findings, const uint64_t *class,
             continue;
         if (findings_is_selected(findings, v->from) || findings_is_selected(findings, v->to))
             findings->measured++;
-        if (is_part(snap, v))
+        if (is_estimated(v))
             continue;
         compare_with_nominal(snap, v, findings->limits, suspects);
         compare_with_baseline(snap, v, findings->limits, suspects);

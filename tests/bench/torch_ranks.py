@@ -9,6 +9,7 @@ has the regret of the advised order beside the best that was tried, and the erro
 start copies between two gpus and to wait for them, so small transfers are left out. It needs two gpus and a daemon that has
 measured; a minute. Exit status: 0 done, 69 gpus are missing.
 """
+import itertools
 import json
 import os
 import random
@@ -32,7 +33,7 @@ def patterns(gpus):
         return [[(task + 1) % count] for task in range(count)]
 
     for count in range(2, gpus + 1):
-        others = [[other for other in range(count) if other != task] for task in range(count)]
+        others = [[(task + step) % count for step in range(1, count)] for task in range(count)]
         for size in (16 * MIB, 256 * MIB):
             yield f"ring of {count}", count, ["--pattern", "ring", "--bytes", str(size)], ring(count), size, 0
             yield f"all-to-all of {count}", count, ["--pattern", "alltoall", "--bytes", str(size)], others, size, 0
@@ -67,18 +68,19 @@ def orders(tasks, gpus, first):
 
 
 def copies(order, destinations, size, host_bytes):
-    """(stream, target, source) of all tasks, each with buffers of its own."""
-    found = []
+    """(stream, target, source) of all tasks, each with buffers of its own: the first of each task, then the second ones."""
+    tasks = []
     for task, gpu in enumerate(order):
         device = torch.device("cuda", gpu)
         mine = torch.empty(size, dtype=torch.uint8, device=device)
-        found += [(torch.cuda.Stream(device), torch.empty(size, dtype=torch.uint8, device=f"cuda:{order[to]}"), mine)
+        found = [(torch.cuda.Stream(device), torch.empty(size, dtype=torch.uint8, device=f"cuda:{order[to]}"), mine)
                   for to in destinations[task] if order[to] != gpu]
         if host_bytes:
             out, back = (torch.empty(host_bytes, dtype=torch.uint8, pin_memory=True) for _ in range(2))
             there, here = (torch.empty(host_bytes, dtype=torch.uint8, device=device) for _ in range(2))
             found += [(torch.cuda.Stream(device), there, out), (torch.cuda.Stream(device), back, here)]
-    return found
+        tasks.append(found)
+    return [copy for turn in itertools.zip_longest(*tasks) for copy in turn if copy is not None]
 
 
 def step(listed):
