@@ -31,8 +31,10 @@ static const struct cmd_option options[] = {
                .help = "rankfile: whole cores of each task"},
 };
 
-static const char *const formats[] = {"hwloc", "nccl",       "rccl",     "gres",
-                                      "dot",   "prometheus", "rankfile", NULL};
+#define FORMATS "hwloc, nccl, rccl, gres, dot, prometheus, nfd, dra, rankfile"
+
+static const char *const formats[] = {"hwloc",      "nccl", "rccl", "gres",     "dot",
+                                      "prometheus", "nfd",  "dra",  "rankfile", NULL};
 
 static int fill_format(struct cmd *cmd, json_t *parameters)
 {
@@ -126,14 +128,11 @@ static int run(struct cmd *cmd)
     for (size_t i = 0; format != NULL && formats[i] != NULL; i++)
         is_known = is_known || strcmp(formats[i], format) == 0;
     if (format == NULL)
-        return cmd_usage(cmd,
-                         "which format? one of hwloc, nccl, rccl, gres, dot, prometheus, rankfile");
+        return cmd_usage(cmd, "which format? one of " FORMATS);
     if (!is_known) {
         const char *nearest = cmd_nearest(format, formats, sizeof formats / sizeof formats[0] - 1);
-        return cmd_usage(
-            cmd,
-            "no format %.40s%s%s; there are hwloc, nccl, rccl, gres, dot, prometheus, rankfile",
-            format, nearest != NULL ? ", did you mean " : "", nearest != NULL ? nearest : "");
+        return cmd_usage(cmd, "no format %.40s%s%s; there are " FORMATS, format,
+                         nearest != NULL ? ", did you mean " : "", nearest != NULL ? nearest : "");
     }
     if (cmd_wants_json(cmd) && cmd_has(cmd, &options[OUTPUT]))
         return cmd_usage(cmd, "--json prints the reply, and --output is for the text in it");
@@ -163,10 +162,12 @@ const struct cmd_command cmd_export = {
     .most_operands = 1,
     .first = formats,
     .run = run,
-    .notes = {"hwloc: XML with distances and memory attributes, for lstopo, hwloc-calc, MPI "
-              "libraries. nccl, rccl: a file for NCCL_TOPO_FILE. gres: lines of Slurm's gres.conf. "
-              "dot: a drawing for Graphviz. prometheus: metrics for node_exporter's textfile "
-              "collector. rankfile: Open MPI's, as berth bind --format rankfile.",
-              "Values are measured, or published where the node is a recording; what is not known "
-              "is left out."},
+    .notes =
+        {"hwloc: XML with distances and memory attributes, for lstopo, hwloc-calc, MPI "
+         "libraries. nccl, rccl: a file for NCCL_TOPO_FILE. gres: lines of Slurm's gres.conf. "
+         "dot: a drawing for Graphviz. prometheus: metrics for node_exporter's textfile "
+         "collector. nfd: labels of a Kubernetes node, a feature file. dra: a ResourceSlice of "
+         "Kubernetes. rankfile: Open MPI's, as berth bind --format rankfile.",
+         "Values are measured, or published where the node is a recording; what is not known "
+         "is left out."},
 };

@@ -6,11 +6,17 @@
 #include "discover/backend_hwloc_measured.h"
 #include "export/formats.h"
 
-const char *const export_names[] = {"hwloc", "nccl", "rccl", "gres", "dot", "prometheus", NULL};
+const char *const export_names[] = {"hwloc",      "nccl", "rccl", "gres", "dot",
+                                    "prometheus", "nfd",  "dra",  NULL};
 
 bool export_needs_view(enum export_format format)
 {
     return format == EXPORT_NCCL || format == EXPORT_RCCL || format == EXPORT_GRES;
+}
+
+bool export_needs_assessment(enum export_format format)
+{
+    return format == EXPORT_PROMETHEUS || format == EXPORT_NFD;
 }
 
 static enum berth_code write_hwloc(const struct export_input *input, struct print *text,
@@ -49,6 +55,12 @@ enum berth_code export_write(enum export_format format, const struct export_inpu
         break;
     case EXPORT_PROMETHEUS:
         export_prometheus(input, text);
+        break;
+    case EXPORT_NFD:
+        text->failed = !export_nfd(input, text) || text->failed;
+        break;
+    case EXPORT_DRA:
+        code = export_dra(input, text, err);
         break;
     }
     if (code == BERTH_OK && text->failed)

@@ -27,7 +27,9 @@ enum export_format {
     EXPORT_RCCL,
     EXPORT_GRES,
     EXPORT_DOT,
-    EXPORT_PROMETHEUS
+    EXPORT_PROMETHEUS,
+    EXPORT_NFD,
+    EXPORT_DRA
 };
 
 extern const char *const export_names[]; /* in that order, ends with NULL */
@@ -37,7 +39,7 @@ struct export_input {
     const struct snapshot *snap;
     const char *xml, *xml_name;          /* the node's hwloc XML; NULL if it has none */
     const struct hwloc_view *view;       /* view of that XML for NCCL, RCCL and GRES; NULL none */
-    const struct assessment *assessment; /* for PROMETHEUS */
+    const struct assessment *assessment; /* for PROMETHEUS and NFD */
     /* by place: memory that the kernel can give now, -1 unknown; NULL: all unknown; for
      * PROMETHEUS */
     const int64_t *free_bytes;
@@ -46,6 +48,7 @@ struct export_input {
 };
 
 bool export_needs_view(enum export_format format);
+bool export_needs_assessment(enum export_format format);
 
 /* Writes the text. Fails with InvalidParameter where the format does not apply to this node, ABSENT
  * without a required XML, BAD_DATA, NO_MEMORY. */

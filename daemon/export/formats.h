@@ -35,3 +35,14 @@ enum berth_code export_nccl(const struct export_input *input, bool is_rccl, stru
 #define EXPORT_PROMETHEUS_PAIRS 256
 
 void export_prometheus(const struct export_input *input, struct print *text);
+
+/* Writes labels of the node for Kubernetes' Node Feature Discovery: hardware, verdict, gpus, and
+ * the slowest pair of gpus, with the time after which they are void. Returns false when out of
+ * memory. Source: the feature files of its local source. */
+bool export_nfd(const struct export_input *input, struct print *text);
+
+/* Writes a ResourceSlice with a device for each gpu that programs can use. Attributes say its NUMA
+ * node, its rates, and its groups: gpus with a rate of the same class between any two. Fails with
+ * InvalidParameter over 128 gpus. Source: the API resource.k8s.io/v1 of Kubernetes. */
+enum berth_code export_dra(const struct export_input *input, struct print *text,
+                           struct berth_err *err);

@@ -59,7 +59,7 @@ static enum berth_code make_text(const struct exporting *exporting, struct print
         code = backend_hwloc_view(xml, name, &view, err);
         input.view = &view;
     }
-    if (code == BERTH_OK && exporting->format == EXPORT_PROMETHEUS) {
+    if (code == BERTH_OK && export_needs_assessment(exporting->format)) {
         code = health_assess(exporting->snap, NULL, &exporting->limits, &assessment, err);
         input.assessment = &assessment;
     }

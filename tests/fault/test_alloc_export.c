@@ -1,6 +1,8 @@
 /* Every allocation of an export fails once: there is an error or the whole text, never a crash, and
  * nothing stays behind. What hwloc itself does without memory is not ours to say: its format is
  * left out. */
+#include <time.h>
+
 #include "export/export.h"
 #include "fault_answer.h"
 
@@ -58,7 +60,9 @@ static enum berth_code ask(struct snapshot *snap, const void *question, struct b
          "Name=gpu Type=h200 File=/dev/nvidia1 Flags=nvidia_gpu_env Cores=0-1 Links=18,-1"},
         {EXPORT_DOT, "gpu0 -- gpu1 [label=\"nvlink x18\\n3 GB/s measured\""},
         {EXPORT_PROMETHEUS, "berth_bandwidth_bytes_per_second{metric=\"gpu_gpu_copy_engine\",from="
-                            "\"gpu0\",to=\"gpu1\",source=\"measured\"} 3e+09\n"}};
+                            "\"gpu0\",to=\"gpu1\",source=\"measured\"} 3e+09\n"},
+        {EXPORT_NFD, "# +expiry-time=1970-01-01T00:15:01Z\n"},
+        {EXPORT_DRA, "\"resource.kubernetes.io/pciBusID\":{\"string\":\"0000:02:00.0\"}"}};
     unsigned core[] = {0, 33};
     const struct hwloc_view view = {.core = core, .core_count = 2};
     const struct assessment assessment = {.verdict = VERDICT_HEALTHY};
@@ -80,8 +84,9 @@ static enum berth_code ask(struct snapshot *snap, const void *question, struct b
 static void exports_survive(void **state)
 {
     (void)state;
-    static const enum export_format formats[] = {EXPORT_NCCL, EXPORT_GRES, EXPORT_DOT,
-                                                 EXPORT_PROMETHEUS};
+    tzset(); /* the C library keeps what it allocates for the first time of day */
+    static const enum export_format formats[] = {EXPORT_NCCL,       EXPORT_GRES, EXPORT_DOT,
+                                                 EXPORT_PROMETHEUS, EXPORT_NFD,  EXPORT_DRA};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         fault_each_place(make_snapshot, ask, &formats[i], 5);
 }
