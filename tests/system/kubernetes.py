@@ -3,12 +3,14 @@ import calendar
 import json
 import pathlib
 import re
+import shutil
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from berthd import NODES  # noqa: E402
-from exported import berth, cells, export, made, nodes, places, value  # noqa: E402
+from berthd import BIN, NODES  # noqa: E402
+from exported import berth, cells, export, made, nodes, places, run, tool, value  # noqa: E402
 from tap import run_tests  # noqa: E402
 
 LABEL_VALUE = re.compile(r"(?=.{1,63}$)[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
@@ -152,6 +154,26 @@ def text_from_outside_stays_within_the_rules():
         assert len(found["gpu0"]["model"].encode()) <= 64 and "gpu-model" not in said or LABEL_VALUE.fullmatch(said["gpu-model"]), said
 
 
+def the_drop_in_of_the_guide_is_one_that_systemd_takes():
+    """It writes the labels, in the sandbox of the unit."""
+    root = pathlib.Path(__file__).resolve().parent.parent.parent
+    section = (root / "docs/KUBERNETES.md").read_text().split("## Labels of a node")[1].split("\n## ")[0]
+    drop_in = re.search(r"```\n(\[Unit\]\n.*?)```", section, re.S)[1]
+    command = re.search(r"^ExecStart=/usr/bin/(berth export nfd -o (\S+))$", drop_in, re.M)
+    folder = pathlib.Path(command[2]).parent
+    assert f"ReadWritePaths={folder}\n" in drop_in and f"ConditionPathIsDirectory={folder}\n" in drop_in and "ExecStart=\n" in drop_in, drop_in
+    with tempfile.TemporaryDirectory(prefix="berth-drop-in-") as work:
+        work = pathlib.Path(work)
+        (work / "berth-export.service.d").mkdir()
+        (work / "berth-export.service").write_text((root / "systemd/berth-export.service.in").read_text().replace("@BINDIR@", str(BIN)))
+        (work / "berth-export.service.d/nfd.conf").write_text(drop_in.replace("/usr/bin", str(BIN)))
+        shutil.copy(root / "systemd/berthd.socket", work)
+        (work / "berthd.service").write_text((root / "systemd/berthd.service.in").read_text().replace("@BINDIR@", str(BIN)))
+        status, out, said = run(tool("systemd-analyze"), "verify", work / "berth-export.service")
+        assert (status, out + said) == (0, ""), out + said
+        assert berth(NODES / "h200x1", *command[1].split()[1:-1], work / "labels")[0] == 0 and labels((work / "labels").read_text())
+
+
 if __name__ == "__main__":
     sys.exit(run_tests([features_of_every_node, the_slowest_pair_is_that_of_the_matrix, a_slice_of_every_node, pairs_of_one_class_are_groups,
-                        text_from_outside_stays_within_the_rules], at_once=2) > 0)
+                        text_from_outside_stays_within_the_rules, the_drop_in_of_the_guide_is_one_that_systemd_takes], at_once=2) > 0)
