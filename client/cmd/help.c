@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROWS_MOST 39 /* and the prompt */
-
 static void put_options(struct ui *ui, const struct cmd_option *options, size_t count,
                         bool is_brief)
 {
@@ -79,18 +77,10 @@ static void put_command(struct ui *ui, const struct cmd_command *command, bool i
     }
 }
 
-static size_t count_rows(const struct ui *ui)
-{
-    size_t rows = 0;
-    for (size_t i = 0; i < ui->length; i++)
-        rows += ui->text[i] == '\n';
-    return rows;
-}
-
 void cmd_help_command(struct ui *ui, const struct cmd_command *command)
 {
     put_command(ui, command, false);
-    if (count_rows(ui) <= ROWS_MOST)
+    if (ui_rows(ui) < UI_ROWS)
         return;
     ui->length = 0;
     put_command(ui, command, true);

@@ -1,11 +1,14 @@
 #include "ui/answer.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_START_NS 1000 /* no transfer between devices starts and ends in less */
+#define NAME_SIZE       32
+#define STATEMENTS_MOST 16   /* of a call */
+#define LEAST_START_NS  1000 /* no transfer between devices starts and ends in less */
 
 const char *ui_member(const json_t *object, const char *key)
 {
@@ -108,17 +111,63 @@ bool ui_is_alternative(const json_t *reason)
            ui_reason_is(reason, "other-mechanism-behind");
 }
 
+static size_t word_length(const char *text) { return strcspn(text, " ,;."); }
+
+/* True for statements that differ in one name of a place alone, with its names in both. */
+static bool is_likewise(const char *a, const char *b, char place[NAME_SIZE], char other[NAME_SIZE])
+{
+    place[0] = '\0';
+    while (*a != '\0' || *b != '\0') {
+        char one[NAME_SIZE], two[NAME_SIZE];
+        snprintf(one, sizeof one, "%.*s", (int)word_length(a), a);
+        snprintf(two, sizeof two, "%.*s", (int)word_length(b), b);
+        bool is_known = place[0] != '\0' && strcmp(one, place) == 0 && strcmp(two, other) == 0,
+             is_new = place[0] == '\0' && isdigit((unsigned char)one[strcspn(one, "0123456789")]) &&
+                      isdigit((unsigned char)two[strcspn(two, "0123456789")]);
+        if (strcmp(one, two) != 0 && !is_known && !is_new)
+            return false;
+        if (strcmp(one, two) != 0) {
+            strcpy(place, one);
+            strcpy(other, two);
+        }
+        a += word_length(a);
+        b += word_length(b);
+        if (*a != *b)
+            return false;
+        a += *a != '\0';
+        b += *b != '\0';
+    }
+    return place[0] != '\0';
+}
+
 void ui_call(struct ui *ui, const char *call)
 {
-    char *copy = strdup(call), *rest = copy, *statement;
+    char *copy = strdup(call), *statement[STATEMENTS_MOST], *rest = copy;
+    char place[NAME_SIZE], same[NAME_SIZE], other[NAME_SIZE];
+    size_t count = 0, next;
     ui->failed = ui->failed || copy == NULL;
-    while (rest != NULL && (statement = rest) != NULL) {
-        rest = strstr(statement, "; ");
-        if (rest != NULL)
-            *rest = '\0';
+    while (rest != NULL && count < STATEMENTS_MOST) {
+        char *end = strstr(rest, "; ");
+        statement[count++] = rest;
+        rest = end != NULL ? end + 2 : NULL;
+        if (end != NULL && count < STATEMENTS_MOST)
+            *end = '\0';
+    }
+    for (size_t i = 0; i < count; i = next) {
+        struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+        ui_put(&line, "%s", statement[i]);
+        for (next = i + 1;
+             next < count && is_likewise(statement[i], statement[next], same, other) &&
+             (next == i + 1 || strcmp(same, place) == 0);
+             next++) {
+            strcpy(place, same);
+            ui_put(&line, "%s%s", next == i + 1 ? "; likewise with " : ", ", other);
+        }
+        ui_put(&line, "%s%s", next > i + 1 ? " for " : "", next > i + 1 ? place : "");
         ui_put(ui, "  ");
-        ui_paragraph(ui, 4, statement);
-        rest = rest != NULL ? rest + 2 : NULL;
+        ui_paragraph(ui, 4, line.text == NULL ? "" : line.text);
+        ui->failed = ui->failed || line.failed;
+        ui_done(&line);
     }
     free(copy);
 }

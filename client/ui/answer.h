@@ -107,8 +107,9 @@ void ui_prediction_short(struct ui *ui, const json_t *prediction);
 bool ui_is_unmeasured(const json_t *prediction);
 /* ui/evidence.c: appends " with sdma=off": those axes that are not as by default. */
 void ui_axes_put(struct ui *line, const char *metric, const json_t *axes);
-/* Prints a value with its places and such axes. */
-void ui_evidence_one(struct ui *ui, const json_t *item);
+/* Prints a value with its places and such axes, and those like it that come later; nothing where an
+ * earlier one is like it. */
+void ui_evidence_put(struct ui *ui, const json_t *evidence, size_t index);
 /* Writes the heading of evidence, with the times of its measurements. size: bytes of text. */
 void ui_evidence_heading(const json_t *evidence, char *text, size_t size);
 /* Returns the sentence of a reason or a warning; "?" where it has none. */

@@ -1,5 +1,5 @@
-/* Evidence of an answer: a measured value in a line each, with the axes that are not as by default
- * (schema/metrics.def), under a heading with the times of measuring. */
+/* Evidence of an answer: measured values, those of one metric in a line, with the axes that are not
+ * as by default (schema/metrics.def), under a heading with the times of measuring. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,35 +63,85 @@ void ui_axes_put(struct ui *line, const char *metric, const json_t *axes)
     }
 }
 
-void ui_evidence_one(struct ui *ui, const json_t *item)
+/* True for values that differ in their places, numbers and times alone. */
+static bool is_like(const json_t *a, const json_t *b)
 {
-    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    return strcmp(ui_member(a, "metric"), ui_member(b, "metric")) == 0 &&
+           strcmp(ui_member(a, "source"), ui_member(b, "source")) == 0 &&
+           json_equal(json_object_get(a, "axes"), json_object_get(b, "axes")) &&
+           json_array_size(json_object_get(a, "flows")) ==
+               json_array_size(json_object_get(b, "flows"));
+}
+
+/* Index of the next value like that one; the number of all where there is none. */
+static size_t find_like(const json_t *evidence, size_t index)
+{
+    size_t i = index + 1;
+    while (i < json_array_size(evidence) &&
+           !is_like(json_array_get(evidence, i), json_array_get(evidence, index)))
+        i++;
+    return i;
+}
+
+static void put_places(struct ui *line, const json_t *item)
+{
+    const char *from = ui_member(item, "from"), *to = ui_member(item, "to");
+    ui_text(line, from);
+    ui_put(line, "%s", strcmp(from, to) == 0 ? "" : line->utf8 ? " \u2192 " : " to ");
+    ui_text(line, strcmp(from, to) == 0 ? "" : to);
+}
+
+/* Writes "55.2 GB/s (54.4 to 55.5 GB/s)". */
+static void write_value(const struct ui *ui, const json_t *item, char *text, size_t size)
+{
     char value[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER], interval[2 * UI_NUMBER + 8];
-    const char *unit = ui_member(item, "unit"), *from = ui_member(item, "from"),
-               *to = ui_member(item, "to"), *source = ui_member(item, "source");
-    size_t flows = json_array_size(json_object_get(item, "flows"));
-    ui_text(&line, ui_member(item, "metric"));
-    ui_put(&line, " ");
-    ui_text(&line, from);
-    ui_put(&line, "%s", strcmp(from, to) == 0 ? "" : ui->utf8 ? " \u2192 " : " to ");
-    ui_text(&line, strcmp(from, to) == 0 ? "" : to);
-    ui_axes_put(&line, ui_member(item, "metric"), json_object_get(item, "axes"));
-    if (flows > 0)
-        ui_put(&line, ", %zu at once", flows);
-    ui_put(&line, ": %s", ui_value(ui, value, ui_member_number(item, "value"), unit));
+    const char *unit = ui_member(item, "unit");
     ui_interval(ui, item, unit, interval, sizeof interval);
     ui_value(ui, low, ui_member_number(item, "low"), unit);
     ui_value(ui, high, ui_member_number(item, "high"), unit);
-    if (*interval != '\0' && strcmp(low, high) != 0)
-        ui_put(&line, " (%s)", interval);
+    bool has_interval = *interval != '\0' && strcmp(low, high) != 0;
+    snprintf(text, size, "%s%s%s%s", ui_value(ui, value, ui_member_number(item, "value"), unit),
+             has_interval ? " (" : "", has_interval ? interval : "", has_interval ? ")" : "");
+}
+
+void ui_evidence_put(struct ui *ui, const json_t *evidence, size_t index)
+{
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    const json_t *item = json_array_get(evidence, index);
+    const char *source = ui_member(item, "source");
+    size_t count = json_array_size(evidence),
+           flows = json_array_size(json_object_get(item, "flows"));
+    char value[4 * UI_NUMBER], later[4 * UI_NUMBER];
+    for (size_t i = 0; i < index; i++)
+        if (is_like(json_array_get(evidence, i), item))
+            return; /* stands there */
+    ui_text(&line, ui_member(item, "metric"));
+    struct ui axes = {.utf8 = ui->utf8, .width = ui->width};
+    ui_axes_put(&axes, ui_member(item, "metric"), json_object_get(item, "axes"));
+    ui_put(&line, "%s%s ", axes.text == NULL ? "" : axes.text, axes.text == NULL ? "" : ",");
+    for (size_t i = index, next; i < count; i = next) {
+        next = find_like(evidence, i);
+        put_places(&line, json_array_get(evidence, i));
+        write_value(ui, json_array_get(evidence, i), value, sizeof value);
+        if (next < count)
+            write_value(ui, json_array_get(evidence, next), later, sizeof later);
+        if (next < count && strcmp(value, later) == 0) {
+            ui_put(&line, ", ");
+            continue;
+        }
+        if (flows > 0)
+            ui_put(&line, ", %zu at once", flows);
+        ui_put(&line, ": %s%s", value, next < count ? "; " : "");
+    }
     if (strcmp(source, "measured") != 0) {
         ui_put(&line, ", ");
         ui_text(&line, source);
     }
     ui_put(ui, "  ");
     ui_paragraph(ui, 4, line.text == NULL ? "" : line.text);
-    ui->failed = ui->failed || line.failed;
+    ui->failed = ui->failed || line.failed || axes.failed;
     ui_done(&line);
+    ui_done(&axes);
 }
 
 void ui_evidence_heading(const json_t *evidence, char *text, size_t size)

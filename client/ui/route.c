@@ -4,7 +4,8 @@
 
 #include "ui/answer.h"
 
-#define OTHERS_MOST 5 /* options besides the first, unless all are wanted */
+#define OTHERS_MOST 5  /* options besides the first, unless all are wanted */
+#define WHY_ROWS    22 /* of a screen, below the options */
 
 static const char *mechanism_of(const json_t *segment)
 {
@@ -269,24 +270,42 @@ static void put_answer(struct ui *ui, const json_t *option)
     ui_done(&line);
 }
 
-static void put_others(struct ui *ui, const json_t *options)
+/* Prints options behind the first, up to most of them all. */
+static void put_table(struct ui *ui, const json_t *options, size_t most)
 {
     static const char *const header[] = {"vs first", "predicted", "path"};
     const json_t *predicted = json_object_get(json_array_get(options, 0), "predicted");
     double best_ns = ui_is_unmeasured(predicted) ? 0 : ui_member_number(predicted, "time_ns");
     struct ui_table table;
-    size_t count = json_array_size(options), most = ui->why ? count : OTHERS_MOST + 1;
-    if (count < 2)
-        return;
+    size_t count = json_array_size(options);
     ui_put(ui, "\n");
     ui_table_begin(&table, ui, "rll"); /* a split has a long name, which the last column can wrap */
     for (size_t i = 0; i < sizeof header / sizeof header[0]; i++)
         ui_cell(&table, "%s", header[i]);
-    for (size_t i = 1; i < count && i < most; i++)
+    for (size_t i = 1; i < most; i++)
         put_option(&table, json_array_get(options, i), best_ns);
     ui_table_end(&table, 0, true);
     if (count > most)
-        ui_put(ui, "and %zu more\n", count - most);
+        ui_put(ui, "and %zu more%s\n", count - most, ui->why ? " (--why | less shows them)" : "");
+}
+
+/* With --why a terminal gets as many as leave room for what they rest on, one at least. */
+static void put_others(struct ui *ui, const json_t *options)
+{
+    size_t count = json_array_size(options), most = count,
+           room = ui_rows(ui) < UI_ROWS - WHY_ROWS ? UI_ROWS - WHY_ROWS - ui_rows(ui) : 0,
+           rows = room + 1;
+    if (!ui->why && most > OTHERS_MOST + 1)
+        most = OTHERS_MOST + 1;
+    for (; ui->why && ui->is_terminal && most > 2 && rows > room; most -= rows > room) {
+        struct ui table = {.utf8 = ui->utf8, .width = ui->width, .why = true};
+        put_table(&table, options, most);
+        rows = ui_rows(&table);
+        ui->failed = ui->failed || table.failed;
+        ui_done(&table);
+    }
+    if (count > 1)
+        put_table(ui, options, most);
 }
 
 void ui_route(struct ui *ui, const json_t *reply)

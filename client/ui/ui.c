@@ -249,3 +249,11 @@ void ui_line(struct ui *ui, int indent, const char *format, ...)
         free(text);
     }
 }
+
+size_t ui_rows(const struct ui *ui)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < ui->length; i++)
+        rows += ui->text[i] == '\n';
+    return rows;
+}

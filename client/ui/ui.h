@@ -32,6 +32,10 @@ enum ui_style { UI_PLAIN, UI_BOLD, UI_DIM, UI_GOOD, UI_WARN, UI_BAD };
 void ui_init(struct ui *ui, int fd);
 void ui_done(struct ui *ui);
 
+/* Rows of a screen that an answer fits, and rows of the text so far. */
+#define UI_ROWS 40
+size_t ui_rows(const struct ui *ui);
+
 void ui_put(struct ui *ui, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends untrusted text. Each control character, each that changes the direction of text or ends a
  * line (U+202E, U+2028), and each invalid byte becomes ?. NULL prints nothing. */

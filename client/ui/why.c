@@ -6,8 +6,7 @@
 
 #include "ui/answer.h"
 
-#define ROWS      40 /* of a screen */
-#define LIST_ROWS 5  /* of a list of one item, and the line that counts the others */
+#define LIST_ROWS 6 /* of a list of one item, and the line that counts the others */
 
 /* Text of a subject of a note; "" none. */
 static const char *subject_of(const json_t *note, size_t index)
@@ -72,14 +71,6 @@ static void put_note(struct ui *ui, const json_t *notes, size_t index)
     ui_done(&line);
 }
 
-static size_t count_rows(const struct ui *ui)
-{
-    size_t rows = 0;
-    for (size_t i = 0; i < ui->length; i++)
-        rows += ui->text[i] == '\n';
-    return rows;
-}
-
 /* A list of an answer's end. put writes the item; nothing where another one says it. */
 struct list {
     const char *heading;
@@ -88,39 +79,44 @@ struct list {
     void (*put)(struct ui *ui, const json_t *items, size_t index);
 };
 
+/* Returns the rows of an item, and prints them where they end at that row or before. */
+static size_t put_item(struct ui *ui, const struct list *list, size_t index, size_t end,
+                       const char *heading)
+{
+    struct ui item = {.utf8 = ui->utf8, .width = ui->width};
+    list->put(&item, list->items, index);
+    size_t rows = ui_rows(&item);
+    if (rows > 0 && ui_rows(ui) + rows <= end) {
+        ui_style(ui, list->style);
+        ui_put(ui, "%s", heading);
+        ui_style(ui, UI_PLAIN);
+        ui_put(ui, "%s", item.text);
+    }
+    ui->failed = ui->failed || item.failed;
+    ui_done(&item);
+    return rows;
+}
+
 /* Prints the items, no more than end at that row; one at least. */
 static void put_list(struct ui *ui, const struct list *list, size_t end)
 {
-    size_t count = json_array_size(list->items), shown = 0;
+    size_t count = json_array_size(list->items), shown = 0, left = 0;
+    char heading[128];
+    snprintf(heading, sizeof heading, "\n%s\n", list->heading);
     for (size_t i = 0; i < count; i++) {
-        struct ui item = {.utf8 = ui->utf8, .width = ui->width};
-        list->put(&item, list->items, i);
-        size_t later = i + 1 < count, more = count_rows(&item);
-        if (more > 0 && shown > 0 && count_rows(ui) + more + later > end) {
-            ui_put(ui, "  and %zu more (--why | less shows them)\n", count - i);
-            i = count;
-        } else if (more > 0) {
-            ui_style(ui, list->style);
-            ui_put(ui, "%s%s%s", shown == 0 ? "\n" : "", shown == 0 ? list->heading : "",
-                   shown == 0 ? "\n" : "");
-            ui_style(ui, UI_PLAIN);
-            ui_put(ui, "%s", item.text);
-            shown++;
-        }
-        ui->failed = ui->failed || item.failed;
-        ui_done(&item);
+        size_t before = ui_rows(ui), most = shown == 0 ? SIZE_MAX : end - (i + 1 < count);
+        bool is_new = put_item(ui, list, i, left > 0 ? 0 : most, shown == 0 ? heading : "") > 0;
+        shown += ui_rows(ui) > before;
+        left += is_new && ui_rows(ui) == before;
     }
+    if (left > 0)
+        ui_put(ui, "  and %zu more (--why | less shows them)\n", left);
 }
 
 static void put_note_once(struct ui *ui, const json_t *notes, size_t index)
 {
     if (find_same(notes, index) == index)
         put_note(ui, notes, index);
-}
-
-static void put_evidence(struct ui *ui, const json_t *evidence, size_t index)
-{
-    ui_evidence_one(ui, json_array_get(evidence, index));
 }
 
 static void put_reason(struct ui *ui, const json_t *reasons, size_t index)
@@ -201,11 +197,11 @@ void ui_why(struct ui *ui, const json_t *reply, const json_t *evidence)
     ui_evidence_heading(evidence, heading, sizeof heading);
     const struct list reasons = {"Decided by", UI_PLAIN, json_object_get(reply, "reasons"),
                                  put_reason},
-                      shown = {heading, UI_BOLD, evidence, put_evidence},
+                      shown = {heading, UI_BOLD, evidence, ui_evidence_put},
                       told = {"Note", UI_WARN, first, put_note_once};
     size_t noted = json_array_size(first) > 0 ? LIST_ROWS : 0,
-           end = ui->is_terminal && count_rows(ui) < ROWS
-                     ? ROWS - (is_about_this_machine(origin) ? 2 : 3)
+           end = ui->is_terminal && ui_rows(ui) < UI_ROWS
+                     ? UI_ROWS - (is_about_this_machine(origin) ? 2 : 3)
                      : SIZE_MAX / 2;
     if (ui->why) {
         put_list(ui, &reasons, end - noted - LIST_ROWS);

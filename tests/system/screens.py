@@ -95,6 +95,13 @@ def of_why():
                 assert re.search(r"  and [0-9]+ more \(--why \| less shows them\)", "\n".join(lines)), lines
                 piped = subprocess.run([BIN / "berth", *node, "bind", *words, "--why"], capture_output=True, text=True, env=PLAIN, check=True).stdout
                 assert " more (--why" not in piped and "HSA_ENABLE_PEER_SDMA has no effect where" in piped, piped
+    for name in ("mi250x", "gh200-quad", "h200x4", "h100x4"):
+        for words in ("gpu0", "gpu1", "64M"), ("numa0", "gpu0", "64M"), ("gpu1", "numa0", "1G"):
+            route = fits("--node", NODES / name, "route", *words, "--why")
+            assert not any(" more" in line for line in route if "(--why | less shows them)" not in line), route
+    split = fits("--node", NODES / "h100x4", "route", "gpu1", "numa0", "1G", "--why")
+    assert "    cudaMemcpyAsync on a stream of gpu3; likewise with gpu0, gpu2 for gpu3" in split, split
+    assert re.search(r"  host_gpu_copy_engine gpu1 . numa0: [^;]* GB/s\); gpu3 . numa0: ", " ".join(line.strip() for line in split).replace("Evidence", "  Evidence").replace(" host", "  host")), split
     few = fits("--node", NODES / "h200x4", "bind", "-n", "4", "--pattern", "allreduce", "--bytes", "64K", "--why")
     assert any("bytes=32 KiB" in line for line in few), few
     sound = fits("--node", NODES / "h200x4", "health", "--why")
@@ -102,7 +109,7 @@ def of_why():
     evidence = fits("--node", NODES / "h200x4", "bind", "-n", "2", "--host-bytes", "1G", "--why")
     at = next(i for i, line in enumerate(evidence) if line.startswith("Evidence, measured 20"))
     assert any(re.fullmatch(r"  host_gpu_copy_engine (numa0 . gpu[0-3]|gpu[0-3] . numa0): [0-9.]+ GB/s \([0-9.]+ to [0-9.]+ GB/s\)", line) for line in evidence[at:]), evidence
-    assert any(re.fullmatch(r"  transfer_overhead .* of host_gpu_copy_engine: [0-9.]+ .s", line) for line in evidence[at:]), evidence
+    assert any(re.fullmatch(r"  transfer_overhead of host_gpu_copy_engine, .*: [0-9.]+ .s", line) for line in evidence[at:]), evidence
 
 
 def of_this_machine():
