@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/quantity.h"
 
 bool findings_is_selected(const struct findings *findings, place_id id)
 {
@@ -40,4 +43,23 @@ struct finding *findings_add(struct findings *findings, enum severity severity, 
     snprintf(finding->code, sizeof finding->code, "%s", code);
     snprintf(finding->place, sizeof finding->place, "%s", place);
     return finding;
+}
+
+const char *findings_axes(const struct snapshot *snap, const struct value *v,
+                          char text[FINDINGS_AXES_SIZE])
+{
+    const char *axis = values_axes(snap->values, v), *separator = " with ";
+    size_t used = 0, length;
+    *text = '\0';
+    for (; (length = strcspn(axis, ";")) > 0 && used < FINDINGS_AXES_SIZE;
+         axis += length + (axis[length] != '\0')) {
+        char bytes[QUANTITY_SIZE], *end;
+        double number = strncmp(axis, "bytes=", 6) == 0 ? (double)strtoull(axis + 6, &end, 10) : 0;
+        bool is_size = number > 0 && end == axis + length;
+        used += (size_t)snprintf(text + used, FINDINGS_AXES_SIZE - used, "%s%.*s%s", separator,
+                                 is_size ? 6 : (int)length, axis,
+                                 is_size ? quantity_size(number, bytes) : "");
+        separator = ", ";
+    }
+    return text;
 }

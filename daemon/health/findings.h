@@ -20,6 +20,11 @@ bool findings_is_selected(const struct findings *findings, place_id id);
 struct finding *findings_add(struct findings *findings, enum severity severity, const char *code,
                              const char *place);
 
+/* Returns " with bytes=1 MiB, kind=pinned" of a value's axes; "" of the default ones. */
+#define FINDINGS_AXES_SIZE 160
+const char *findings_axes(const struct snapshot *snap, const struct value *v,
+                          char text[FINDINGS_AXES_SIZE]);
+
 /* Adds a note's finding. Returns false when out of memory. */
 bool assessment_add_note(struct findings *findings, const struct note *note);
 

@@ -89,7 +89,7 @@ static enum berth_code report(struct findings *findings, const struct suspect *s
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
     const char *axes = values_axes(findings->snap->values, v);
     double scale = strcmp(info->unit, "bytes_per_s") == 0 ? 1e-9 : 1;
-    char against[64], runs[48] = "";
+    char against[64], runs[48] = "", said[FINDINGS_AXES_SIZE];
     const char *while_busy =
         suspect->is_overloaded ? ", measured while the node was overloaded" : "";
     describe_expectation(suspect, against, sizeof against);
@@ -100,8 +100,8 @@ static enum berth_code report(struct findings *findings, const struct suspect *s
              to->name, axes[0] != '\0' ? " " : "", axes);
     finding->cause = suspect->cause;
     snprintf(finding->text, sizeof finding->text,
-             "%s from %s to %s%s%s is %.4g %s, %.0f %% of %s (%.4g)%s%s", info->name, from->name,
-             to->name, axes[0] != '\0' ? " with " : "", axes, v->value * scale,
+             "%s from %s to %s%s is %.4g %s, %.0f %% of %s (%.4g)%s%s", info->name, from->name,
+             to->name, findings_axes(findings->snap, v, said), v->value * scale,
              scale == 1 ? info->unit : "GB/s", 100 * v->value / suspect->expected, against,
              suspect->expected * scale, runs, while_busy);
     finding->value = v->value;
