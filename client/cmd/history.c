@@ -77,8 +77,10 @@ static int draw(struct cmd *cmd, const json_t *history, json_t *take_where)
     if (status != CMD_DONE)
         return status;
     struct ui ui;
+    char from[UI_NUMBER], to[UI_NUMBER];
     ui_init(&ui, STDOUT_FILENO);
-    ui_put(&ui, "%s from %s to %s", cmd->operand[0], cmd->operand[1], cmd->operand[2]);
+    ui_put(&ui, "%s from %s to %s", cmd->operand[0], ui_place(cmd->operand[1], from),
+           ui_place(cmd->operand[2], to));
     ui_history(&ui, history, baseline, why_none(cmd), cmd_has(cmd, &options[ALL]) ? SIZE_MAX : 30);
     json_decref(baseline);
     return cmd_print(&ui);

@@ -8,6 +8,7 @@
 
 #include "picture/picture.h"
 #include "ui/answer.h"
+#include "ui/axes.h"
 #include "ui/cells.h"
 #include "ui/ends.h"
 
@@ -19,6 +20,7 @@
 #define SQUARE_LEAST 6 /* side of a cell in the picture */
 #define SQUARE_MOST  14
 #define NAMES        64 /* room for names of rows */
+#define AXES_BYTES   512
 
 /* A map as it is drawn: its values' range, their one unit, and their source where all have one. */
 struct map {
@@ -46,14 +48,16 @@ static int hue(double value, const struct map *map)
     return (int)lround(8 + 127 * share);
 }
 
-/* Writes where a cell leads, its source and time, interval and repetitions, or why it is missing.
- */
-static void put_tip(struct ui *page, const struct ui_one_cell *cell, const char *unit)
+/* Writes where a cell leads, its source and time, interval, repetitions and axes, or why it is
+ * missing. */
+static void put_tip(const struct map *map, const struct ui_one_cell *cell)
 {
-    char low[UI_NUMBER], high[UI_NUMBER], when[UI_NUMBER];
-    picture_text(page, cell->from);
+    struct ui *page = map->page;
+    const char *unit = map->unit;
+    char low[UI_NUMBER], high[UI_NUMBER], when[UI_NUMBER], axes[AXES_BYTES];
+    picture_text(page, ui_place(cell->from, low));
     ui_put(page, " to ");
-    picture_text(page, cell->to);
+    picture_text(page, ui_place(cell->to, low));
     if (cell->why_not != NULL) {
         ui_put(page, ": ");
         picture_text(page, cell->why_not);
@@ -70,6 +74,9 @@ static void put_tip(struct ui *page, const struct ui_one_cell *cell, const char 
                ui_value(page, low, cell->low, unit), ui_value(page, high, cell->high, unit));
     if (cell->repetitions > 0)
         ui_put(page, ", %ld repetitions", cell->repetitions);
+    ui_axes_text(NULL, map->group, axes, sizeof axes);
+    ui_put(page, "%s", *axes != '\0' ? ", " : "");
+    picture_text(page, axes);
 }
 
 static void put_cell(const struct map *map, const struct ui_one_cell *cell)
@@ -84,7 +91,7 @@ static void put_cell(const struct map *map, const struct ui_one_cell *cell)
     if (cell->value > 0)
         ui_put(page, " style=\"--h:%d\"", hue(cell->value, map));
     ui_put(page, " title=\"");
-    put_tip(page, cell, map->unit);
+    put_tip(map, cell);
     const char *mark = map->source != NULL                      ? ""
                        : strcmp(cell->source, "published") == 0 ? " p"
                        : strcmp(cell->source, "nominal") == 0   ? " n"
@@ -164,10 +171,12 @@ static size_t column_width(const char *name)
 static size_t width_of(const struct ui_group *group)
 {
     size_t width = 0;
+    char place[UI_NUMBER];
     if (is_picture(group))
         return NAMES + group->columns * square_of(group);
     for (size_t r = 0; r < group->rows; r++)
-        width = column_width(group->row[r]) > width ? column_width(group->row[r]) : width;
+        if (column_width(ui_place(group->row[r], place)) > width)
+            width = column_width(ui_place(group->row[r], place));
     for (size_t c = 0; c < group->columns; c++)
         width += column_width(group->column[c]);
     return width;
@@ -178,6 +187,7 @@ static void put_squares(const struct map *map)
 {
     const struct ui_group *group = map->group;
     struct ui *page = map->page;
+    char place[UI_NUMBER];
     size_t side = square_of(group), width = width_of(group), height = 14 + group->rows * side;
     ui_put(page,
            "<div class=\"scroll\"><svg class=\"squares\" viewBox=\"0 0 %zu %zu\" width=\"%zu\" "
@@ -187,7 +197,7 @@ static void put_squares(const struct map *map)
         if (r % 8 == 0) {
             ui_put(page, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">", NAMES - 4,
                    14 + r * side + side);
-            picture_text(page, group->row[r]);
+            picture_text(page, ui_place(group->row[r], place));
             ui_put(page, "</text>\n");
         }
         for (size_t c = 0; c < group->columns; c++) {
@@ -200,7 +210,7 @@ static void put_squares(const struct map *map)
                    "style=\"--h:%d\"><title>%s: ",
                    NAMES + c * side, 14 + r * side, side - 1, side - 1, hue(cell->value, map),
                    ui_value(page, number, cell->value, map->unit));
-            put_tip(page, cell, map->unit);
+            put_tip(map, cell);
             ui_put(page, "</title></rect>\n");
         }
     }
@@ -216,6 +226,7 @@ static void put_table(const struct map *map)
 {
     const struct ui_group *group = map->group;
     struct ui *page = map->page;
+    char place[UI_NUMBER];
     ui_put(page, "<div class=\"scroll\"><table class=\"heat\"><tr><th class=\"t\">from\\to</th>");
     for (size_t c = 0; c < group->columns; c++) {
         ui_put(page, "<th>");
@@ -225,7 +236,7 @@ static void put_table(const struct map *map)
     ui_put(page, "</tr>\n");
     for (size_t r = 0; r < group->rows; r++) {
         ui_put(page, "<tr><th class=\"t\">");
-        picture_text(page, group->row[r]);
+        picture_text(page, ui_place(group->row[r], place));
         ui_put(page, "</th>");
         for (size_t c = 0; c < group->columns; c++)
             put_cell(map, &group->cell[r * group->columns + c]);

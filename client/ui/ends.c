@@ -21,7 +21,7 @@ static bool is_alike(double a, double b) { return fabs(a - b) <= ALIKE * fmax(fa
 static void put_end(struct ui *ui, const struct ui_end *end, const struct ui_end *value,
                     size_t count, const char *unit)
 {
-    char number[UI_NUMBER];
+    char number[UI_NUMBER], place[UI_NUMBER];
     size_t alike = 0;
     for (size_t i = 0; i < count; i++)
         alike += is_alike(value[i].value, end->value);
@@ -29,9 +29,9 @@ static void put_end(struct ui *ui, const struct ui_end *end, const struct ui_end
     if (alike > 1) {
         ui_put(ui, "%s", number);
     } else {
-        ui_text(ui, end->from);
+        ui_text(ui, ui_place(end->from, place));
         ui_put(ui, "%s", strcmp(end->from, end->to) == 0 ? "" : " to ");
-        ui_text(ui, strcmp(end->from, end->to) == 0 ? "" : end->to);
+        ui_text(ui, strcmp(end->from, end->to) == 0 ? "" : ui_place(end->to, place));
         ui_put(ui, " %s", number);
     }
     put_source(ui, end->source);

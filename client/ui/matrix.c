@@ -215,6 +215,7 @@ static void put_block(struct view *view, const struct ui_group *group, size_t fi
 {
     struct ui *ui = view->ui;
     double least, most;
+    char place[UI_NUMBER];
     bounds(group, &least, &most);
     ui_style(ui, UI_DIM);
     ui_put(ui, "  ");
@@ -232,8 +233,8 @@ static void put_block(struct view *view, const struct ui_group *group, size_t fi
     ui_put(ui, "\n");
     for (size_t r = 0; r < group->rows; r++) {
         ui_put(ui, "  ");
-        ui_text(ui, group->row[r]);
-        ui_pad(ui, label - ui_columns(group->row[r]));
+        ui_text(ui, ui_place(group->row[r], place));
+        ui_pad(ui, label - ui_columns(ui_place(group->row[r], place)));
         for (size_t c = first; c < last; c++) {
             const struct ui_one_cell *cell = &group->cell[r * group->columns + c];
             char text[CELL_BYTES];
@@ -253,8 +254,10 @@ static void put_block(struct view *view, const struct ui_group *group, size_t fi
 static void put_group(struct view *view, const struct ui_group *group)
 {
     int label = 8, width = 5;
+    char place[UI_NUMBER];
     for (size_t r = 0; r < group->rows; r++)
-        label = ui_columns(group->row[r]) > label ? ui_columns(group->row[r]) : label;
+        if (ui_columns(ui_place(group->row[r], place)) > label)
+            label = ui_columns(ui_place(group->row[r], place));
     for (size_t c = 0; c < group->columns; c++)
         width = ui_columns(short_name(group, c)) + 2 > width ? ui_columns(short_name(group, c)) + 2
                                                              : width;
@@ -317,8 +320,8 @@ static void put_list(struct view *view, const struct ui_cells *cells)
             if (cell->from == NULL)
                 continue;
             ui_cell(&table, "%s", *axes == '\0' ? "defaults" : axes);
-            ui_cell(&table, "%s", cell->from);
-            ui_cell(&table, "%s", cell->to);
+            ui_cell(&table, "%s", ui_place(cell->from, value));
+            ui_cell(&table, "%s", ui_place(cell->to, value));
             ui_cell(&table, "%s", ui_digits(value, cell->value / view->scale));
             ui_cell(&table, "%s%s%s",
                     isnan(cell->low) ? "" : ui_digits(low, cell->low / view->scale),

@@ -257,3 +257,11 @@ size_t ui_rows(const struct ui *ui)
         rows += ui->text[i] == '\n';
     return rows;
 }
+
+const char *ui_place(const char *name, char buffer[UI_NUMBER])
+{
+    if (strncmp(name, "llc", 3) != 0 || strlen(name) + 4 > UI_NUMBER)
+        return name;
+    snprintf(buffer, UI_NUMBER, "L3 %s", name);
+    return buffer;
+}

@@ -84,6 +84,9 @@ const char *ui_digits(char *buffer, double value);
 const char *ui_value(const struct ui *ui, char *buffer, double value, const char *unit);
 const char *ui_when(char *buffer, int64_t at_s); /* local: 2026-11-20 11:12:13 CET */
 
+/* Returns a place's name for a person: "L3 llc0" of llc0, else the name. */
+const char *ui_place(const char *name, char buffer[UI_NUMBER]);
+
 /* A sign as high as the share, from 0 to 1. */
 const char *ui_spark(const struct ui *ui, double share);
 

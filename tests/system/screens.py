@@ -182,8 +182,8 @@ def cases_without_an_answer():
     assert fits(*node, "history", "gpu_gpu_copy_engine", "gpu0", "gpu1") == ["gpu_gpu_copy_engine from gpu0 to gpu1: a recorded node has no history"]
     with Daemon("--no-probe") as daemon:
         series = ("--socket", daemon.socket, "history", "memory_latency", "llc0", "numa0")
-        assert fits(*series) == ["memory_latency from llc0 to numa0: never measured"], fits(*series)
-        assert fits(*series, "--since", "1d") == ["memory_latency from llc0 to numa0: not measured in that time"], fits(*series, "--since", "1d")
+        assert fits(*series) == ["memory_latency from L3 llc0 to numa0: never measured"], fits(*series)
+        assert fits(*series, "--since", "1d") == ["memory_latency from L3 llc0 to numa0: not measured in that time"], fits(*series, "--since", "1d")
     assert shown("fleet") == (64, ["berth: fleet: which nodes? name a folder with what berth record wrote of each", "  (berth fleet --help shows how)"]), shown("fleet")
     assert shown("slurm") == (0, ["berth: slurm: the hook has done nothing: which hook? prolog, epilog, task or", "  health"]), shown("slurm")
 
