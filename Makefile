@@ -104,8 +104,8 @@ all: ## build the programs into build/bin and the library into build/lib
 all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top) $(if $(MPI),,no_mpi)
 
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
-WITHOUT_LIBRARIES := python deps deb demo check check-all check-sites check-numa check-cluster \
-                     check-package check-browser check-lake check-frameworks check-monitors check-dist ci bench bench-gpu \
+WITHOUT_LIBRARIES := python deps deb rpm demo check check-all check-sites check-numa check-cluster \
+                     check-package check-browser check-lake check-frameworks check-monitors check-dist check-rpm ci bench bench-gpu \
                      bench-planner bench-advice bench-fleet lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 has_pkg  = $(shell $(PKGCONFIG) --exists $(1) 2>/dev/null && echo yes)
@@ -699,6 +699,26 @@ deb: ## build Debian packages into build/deb, and check them with lintian
 	lintian --fail-on error,warning --suppress-tags bad-distribution-in-changes-file \
 	    build/deb/*.changes
 	@ls build/deb/*.deb
+
+# Debian's packages do not resolve the names of BuildRequires.
+RPMBUILD = rpmbuild $(if $(wildcard /etc/debian_version),--nodeps) --define '_topdir $(CURDIR)/build/rpm' \
+           --define '_sourcedir $(CURDIR)/build/dist' --define '_smp_mflags -j$(shell nproc)'
+.PHONY: rpm
+rpm: dist ## build RPM packages into build/rpm from the tarball of make dist, and check them with rpmlint
+	@tests/lib/deps.sh build rpm
+	@[ "$$(rpmspec -q --srpm --qf '%{VERSION}' etc/rpm/berth.spec)" = $(VERSION) ] || \
+	    { echo "etc/rpm/berth.spec has another version than $(VERSION)" >&2; exit 65; }
+	@rm -rf build/rpm && mkdir -p build/rpm
+	$(RPMBUILD) -ba etc/rpm/berth.spec >build/rpm/build.log 2>&1 || \
+	    { tail -n 40 build/rpm/build.log; exit 70; }
+	rpmlint --rpmlintrc etc/rpm/berth.rpmlintrc build/rpm/RPMS build/rpm/SRPMS
+	@ls build/rpm/RPMS/*/*.rpm build/rpm/SRPMS/*.rpm
+
+.PHONY: check-rpm
+check-rpm: ## install, run, upgrade and erase the RPM packages by rpm's database, beside the Debian ones
+check-rpm: rpm deb
+	@tests/lib/deps.sh rpm package
+	@tests/package/rpm.sh
 
 .PHONY: check-package
 check-package: ## install, upgrade, remove, purge the packages in a clean Debian, boot it (QEMU)
