@@ -105,7 +105,7 @@ all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top) $(if $(MPI)
 
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
 WITHOUT_LIBRARIES := python deps deb rpm demo check check-all check-sites check-numa check-cluster \
-                     check-package check-browser check-lake check-frameworks check-monitors check-dist check-rpm ci bench bench-gpu \
+                     check-package check-browser check-lake check-frameworks check-monitors check-dist check-rpm check-container ci bench bench-gpu \
                      bench-planner bench-advice bench-fleet lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 has_pkg  = $(shell $(PKGCONFIG) --exists $(1) 2>/dev/null && echo yes)
@@ -719,6 +719,13 @@ check-rpm: ## install, run, upgrade and erase the RPM packages by rpm's database
 check-rpm: rpm deb
 	@tests/lib/deps.sh rpm package
 	@tests/package/rpm.sh
+
+.PHONY: check-container
+check-container: ## build the image of etc/container with buildah and run it with podman
+check-container: dist
+	@tests/lib/deps.sh build container
+	$(AGAIN) all
+	@BIN=$(BUILD)/bin tests/package/container.sh
 
 .PHONY: check-package
 check-package: ## install, upgrade, remove, purge the packages in a clean Debian, boot it (QEMU)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# deps.sh build|python|test|browser|lake|frameworks|numa|cluster|roots|deb|rpm|monitors|package|lint ...: installs missing packages of groups of
+# deps.sh build|python|test|browser|lake|frameworks|numa|cluster|roots|deb|rpm|container|monitors|package|lint ...: installs missing packages of groups of
 # targets. Prints its commands. Does nothing, and needs no network, when no package is missing.
 set -eu
 
@@ -29,10 +29,11 @@ packages() {
         ;;
     monitors) echo nagios4-core icinga2-bin icinga2-common nagios-nrpe-server nagios-nrpe-plugin ;;
     rpm) echo rpm rpm2cpio cpio rpmlint libslurm-dev python3 python3-setuptools python3-wheel ;;
+    container) echo buildah podman crun mmdebstrap ;;
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio e2fsprogs ;;
     lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev libmpich-dev ;;
     *)
-        echo "deps.sh: no group $1; groups are build, python, test, browser, lake, frameworks, numa, cluster, roots, deb, rpm, monitors, package, lint" >&2
+        echo "deps.sh: no group $1; groups are build, python, test, browser, lake, frameworks, numa, cluster, roots, deb, rpm, container, monitors, package, lint" >&2
         exit 64
         ;;
     esac

@@ -1,0 +1,55 @@
+#!/bin/bash
+# shellcheck disable=SC2015 # not_ok ends the script
+# container.sh: the image of etc/container, built by buildah over a Debian that mmdebstrap makes in place of the registry's, and run
+# by podman: a recorded node, the socket of a daemon outside, the probes. Apptainer is not in Debian 12: the steps of its %post run in
+# a chroot. Needs root and network, and make dist before it.
+set -eu
+cd "$(dirname "$0")/../.."
+[ "$(id -u)" = 0 ] || { echo "1..0 # SKIP only root can build images here" && exit 77; }
+for tool in buildah podman mmdebstrap; do
+    command -v $tool >/dev/null || { echo "1..0 # SKIP $tool is not here; make check-container installs it" && exit 77; }
+done
+BIN=$(realpath "${BIN:-build/bin}")
+version=$(sed -n 's/^VERSION *:= *//p' Makefile)
+work=$(mktemp -d)
+export CONTAINERS_STORAGE_CONF=$work/storage.conf
+printf '[storage]\ndriver = "vfs"\ngraphroot = "%s"\nrunroot = "%s"\n' "$work/images" "$work/run" >"$work/storage.conf"
+daemon=
+trap '[ -z "$daemon" ] || kill $daemon; rm -rf "$work"' EXIT
+number=0
+ok() { number=$((number + 1)) && echo "ok $number - $1"; }
+not_ok() {
+    echo "not ok $((number + 1)) - $1"
+    tail -n 30 "$work/log" | sed 's/^/# /'
+    exit 1
+}
+base=docker.io/library/debian:bookworm-slim
+mmdebstrap --quiet --variant=minbase bookworm "$work/base.tar" "${MIRROR:-http://deb.debian.org/debian}"
+
+podman import -q "$work/base.tar" $base >"$work/log" 2>&1 || not_ok "podman takes a Debian as the base"
+buildah bud --isolation chroot --pull-never -t berth -f etc/container/Containerfile build/dist >"$work/log" 2>&1 || not_ok "buildah builds the image"
+ok "buildah builds the image"
+run() { podman run --rm --network none --cgroups disabled "$@" >"$work/log" 2>&1; }
+run berth --version && grep -qx "berth $version" "$work/log" || not_ok "the command starts"
+run -v "$PWD/tests/nodes/mi250x:/node:ro" berth --node /node bind -n 8 && grep -q gpu0 "$work/log" || not_ok "a recorded node is answered for"
+ok "the command starts, and answers for a recorded node"
+mkdir "$work/socket"
+"$BIN/berthd" --socket "$work/socket/berth.sock" --node tests/nodes/mi250x 2>"$work/daemon.log" &
+daemon=$!
+"$BIN/berth" --socket "$work/socket/berth.sock" status --wait >/dev/null
+run -v "$work/socket:/run/berth" berth route gpu0 gpu1 1M && grep -q gpu1 "$work/log" || not_ok "the socket of the node's daemon is enough to ask it"
+ok "the node's daemon answers through its socket"
+run --cap-add SYS_NICE --entrypoint /usr/libexec/berth/berth-probe-cpu berth --table && grep -q memory_latency "$work/log" || not_ok "the CPU probe measures inside"
+run --entrypoint /usr/libexec/berth/berth-probe-gpu berth --version || not_ok "the GPU probe starts inside"
+ok "the CPU probe measures inside with SYS_NICE, the GPU probe starts"
+
+mkdir "$work/root"
+tar -x -C "$work/root" -f "$work/base.tar"
+cp "build/dist/berth-$version.tar.gz" "$work/root/berth.tar.gz"
+cp /etc/resolv.conf "$work/root/etc" 2>/dev/null || true
+sed -n '/^%post/,/^%runscript/p' etc/container/berth.def | sed '1d; $d' >"$work/root/post.sh"
+chroot "$work/root" sh -e /post.sh >"$work/log" 2>&1 || not_ok "the steps of the Apptainer file pass"
+chroot "$work/root" berth --version >"$work/log" && grep -qx "berth $version" "$work/log" || not_ok "the command starts there"
+[ ! -e "$work/root/src" ] && ! chroot "$work/root" sh -c 'command -v cc' || not_ok "neither sources nor compilers stay"
+ok "the steps of the Apptainer file, in a chroot, make the same programs"
+echo "1..$number"
