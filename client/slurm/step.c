@@ -12,21 +12,32 @@
 
 #define PLACEMENT "io.berth.Placement."
 
+/* The name of a job's cgroup: job_12, or since Slurm 26.05 its SLUID, 14 characters from an s on.
+ */
+static bool is_job(const char *name, size_t length, uint32_t job)
+{
+    char number[32];
+    int size = snprintf(number, sizeof number, "job_%" PRIu32, job);
+    return (length == (size_t)size && memcmp(name, number, length) == 0) ||
+           (length == 14 && *name == 's');
+}
+
 /* Finds the job's cgroup of version 2 from the cgroup of one of its processes: ".../job_12" of
  * ".../job_12/step_0/user/task_0". */
 static bool find_cgroup(pid_t task, uint32_t job, char *ret, size_t size)
 {
-    char path[40], line[2048], name[32];
+    char path[40], line[2048];
     bool is_found = false;
     snprintf(path, sizeof path, "/proc/%d/cgroup", (int)task);
-    snprintf(name, sizeof name, "/job_%" PRIu32, job);
     FILE *file = fopen(path, "re");
     while (file != NULL && !is_found && fgets(line, sizeof line, file) != NULL) {
-        const char *at = strncmp(line, "0::/", 4) == 0 ? strstr(line, name) : NULL;
-        const char *end = at != NULL ? at + strlen(name) : NULL;
-        if (end != NULL && (*end == '/' || *end == '\n' || *end == '\0'))
-            is_found = (size_t)snprintf(ret, size, "/sys/fs/cgroup%.*s", (int)(end - line - 3),
-                                        line + 3) < size;
+        char *end = strncmp(line, "0::/", 4) == 0 ? strstr(line, "/step_") : NULL;
+        if (end == NULL)
+            continue;
+        *end = '\0';
+        const char *name = strrchr(line, '/') + 1;
+        is_found = is_job(name, (size_t)(end - name), job) &&
+                   (size_t)snprintf(ret, size, "/sys/fs/cgroup%s", line + 3) < size;
     }
     if (file != NULL)
         fclose(file);

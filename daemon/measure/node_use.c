@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cgroups of jobs: Slurm with cgroup v2 and v1, PBS with both. */
+/* Cgroups of jobs: Slurm with cgroup v2, since 26.05 by its SLUID of 14 characters, and v1; PBS
+ * with both. */
 static const char *const jobs[] = {
     "/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_*",
+    "/sys/fs/cgroup/system.slice/*slurmstepd.scope/s?????????????",
     "/sys/fs/cgroup/*/slurm*/uid_*/job_*",
     "/sys/fs/cgroup/pbs_jobs.service/jobid/*",
     "/sys/fs/cgroup/*/pbs_jobs.service/jobid/*",
