@@ -327,8 +327,8 @@ STANDIN_SRC := $(addprefix tests/standin/,driver.c driver_streams.c host.c host_
 STANDIN_H   := $(wildcard tests/standin/*.h) probes/gpu/driver/gpu_kernels.h
 STANDIN_CC   = $(CC) $(STANDIN_FLAGS) -iquote probes -iquote tests/standin -Wl,-soname,$(@F)
 STANDINS    := $(addprefix $(BUILD)/standin/,cuda/libcuda.so.1 cuda/libnvrtc.so.13 \
-                 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2 librccl.so.1 fast_clock.so paths \
-                 cupti/libcupti.so.13)
+                 hip/libamdhip64.so.5 hip/libhiprtc.so.5 libnccl.so.2 librccl.so.1 libcublas.so.13 \
+                 librocblas.so.5 fast_clock.so paths cupti/libcupti.so.13)
 $(BUILD)/standin/absent.so: Makefile
 	@mkdir -p $(@D)
 	$(Q)echo | $(STANDIN_CC) -o $@ -x c -
@@ -380,12 +380,13 @@ $(addprefix $(BUILD)/standin/,libnccl.so.2 librccl.so.1): tests/standin/nccl.c M
 	$(call say,link,$@)
 	$(Q)$(CC) $(STANDIN_FLAGS) -Wl,-soname,$(@F) -o $@ $< -ldl
 $(BUILD)/unit/gpu/driver/test_collective: | $(addprefix $(BUILD)/standin/,libnccl.so.2 librccl.so.1)
-# Replaces cuBLAS, for host memory.
-$(BUILD)/standin/libcublas.so.13: tests/standin/cublas.c Makefile
+# Replaces cuBLAS and rocBLAS.
+BLAS_STANDINS := $(addprefix $(BUILD)/standin/,libcublas.so.13 librocblas.so.5)
+$(BLAS_STANDINS): tests/standin/cublas.c tests/standin/gemm.h Makefile
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(STANDIN_CC) -o $@ $<
-$(BUILD)/unit/gpu/driver/test_blas: | $(BUILD)/standin/libcublas.so.13
+	$(Q)$(STANDIN_CC) -o $@ $< -ldl
+$(BUILD)/unit/gpu/driver/test_blas: | $(BLAS_STANDINS)
 
 # The Python package. setuptools makes the wheel without a registry.
 PYTHON     ?= $(firstword $(wildcard /usr/bin/python3) python3)

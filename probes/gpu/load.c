@@ -70,7 +70,8 @@ static bool lay_product(struct load *load, struct stream *stream, struct probe_w
     if (!gpu_buffers_device(load->buffers, stream->device, 0, &first, why) ||
         !gpu_buffers_device(load->buffers, stream->device, 1, &second, why))
         return false;
-    uint64_t n = gpu_cells_product_side(first.bytes < second.bytes ? first.bytes : second.bytes);
+    uint64_t n = gpu_cells_product_side(first.bytes < second.bytes ? first.bytes : second.bytes,
+                                        sizeof(float));
     stream->product =
         (struct gpu_cells_product_job){.node = load->node,
                                        .device = stream->device,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gemm.h"
 #include "kernels_bytes.h"
 
 struct launch {
@@ -254,6 +255,20 @@ static enum code prepare_product(struct launch *launch, const void *args)
     return code;
 }
 
+/* A library's product, which is named by no kernel of the probe. */
+static enum code prepare_gemm(struct launch *launch, const void *args)
+{
+    const struct standin_gemm_args *gemm = args;
+    double n = (double)gemm->n, flops = launch->world->model->flops * gemm->speed;
+    uint64_t bytes = gemm->n * gemm->n * gemm->bytes;
+    launch->op->bytes = (double)bytes;
+    enum code code = both(access_memory(launch, MODEL_READ, gemm->a, bytes, 1),
+                          access_memory(launch, MODEL_READ, gemm->b, bytes, 1));
+    code = both(code, access_memory(launch, MODEL_WRITE, gemm->c, bytes, 1));
+    launch->op->ns += flops > 0 ? 2 * n * n * n / flops * 1e9 : 0;
+    return code;
+}
+
 #define STREAM(N)                                                                                  \
     {"berth_read_u" #N, sizeof(struct gpu_stream_args), prepare_read, NULL, N, 0},                 \
         {"berth_write_u" #N,                                                                       \
@@ -295,6 +310,7 @@ static const struct kernel kernels[] = {
     {"berth_mesh", sizeof(struct gpu_mesh_args), prepare_mesh, kernel_bytes_mesh, 4, 0},
     {"berth_sum", sizeof(struct gpu_bs_args), prepare_sum, kernel_bytes_sum, 4, 0},
     {"berth_product", sizeof(struct gpu_product_args), prepare_product, NULL, 4, 0},
+    {"standin_gemm", sizeof(struct standin_gemm_args), prepare_gemm, NULL, 4, 0},
 };
 
 const struct kernel *kernel_find(const char *name)

@@ -23,13 +23,13 @@ FREE, MORE_FREE = "805306368", "1610612736"  # host memory: with more of it, buf
 class Run:
     """Output of the probe on a virtual node with the text added to its description."""
 
-    def __init__(self, node, metrics, more="", profile="full", places=(), roomy=False, instead=("", "")):
+    def __init__(self, node, metrics, more="", profile="full", places=(), roomy=False, instead=("", ""), **environment):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "node"
             text = (TESTS / "standin" / "nodes" / f"{node}.node").read_text().replace(*instead, 1)
             file.write_text(f"{text.replace(FREE, MORE_FREE) if roomy else text}\n{more}\n")
             command = [str(TESTS / "standin" / "run.sh"), str(file), str(BIN / "berth-probe-gpu"), "--profile", profile, "--metrics", ",".join(metrics)]
-            done = subprocess.run(command + (["--places", ",".join(places)] if places else []), env={**os.environ, "STANDIN": str(STANDIN)},
+            done = subprocess.run(command + (["--places", ",".join(places)] if places else []), env={**os.environ, "STANDIN": str(STANDIN), **environment},
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=200)
         self.status, self.error = done.returncode, done.stderr
         self.records = [json.loads(line) for line in done.stdout.splitlines()]
@@ -216,6 +216,30 @@ def products_with_operands_in_each_memory():
     assert not [r for r in run.all("skip", "matrix_product") if "by" not in r["axes"]]
 
 
+def products_of_each_type_by_the_library():
+    # The stand-in multiplies at 45 TFLOP/s, and at the advertised ratios of a GH200; operands come at their memory's rate.
+    libraries = {"LD_LIBRARY_PATH": str(STANDIN)}
+    run = Run("h200x4", ["matrix_product"], places=H200[:1], **libraries)
+    assert run.status == 0 and not run.all("skip", "matrix_product"), (run.error, run.all("skip", "matrix_product"))
+    speed, each = {"fp32": 1, "tf32": 494 / 67, "fp16": 989 / 67, "bf16": 989 / 67, "fp64": 1}, {"fp16": 2, "bf16": 2, "fp64": 8}
+    for word, fast in speed.items():
+        own = {"by": "blas", **({} if word == "fp32" else {"type": word})}
+        matrix = each.get(word, 4) * 4096**2
+        near(run.value("matrix_product", H200[0], H200[0], **own), 2 * 4096**3 / 45e12 / fast * 1e9 + 3 * matrix / 4200e9 * 1e9)
+        found = {(r["axes"].get("kind", "pinned"), "".join(sorted(set(r["axes"]) & set("abc")))): r for r in run.all("value", "matrix_product")
+                 if r["to"] == "numa0" and r["axes"].get("by") == "blas" and r["axes"].get("type", "fp32") == word}
+        assert set(found) == {("pinned", operands) for operands in ("a", "b", "c", "abc")} | {("managed", "abc"), ("migrating", "abc")}, (word, set(found))
+        n, = {int(r["axes"].get("n", 4096)) for r in found.values()}
+        flops_ns, matrix_ns = 2 * n**3 / 45e12 / fast * 1e9, n**2 * each.get(word, 4) / 51.5e9 * 1e9
+        for operand in "abc":
+            near(found["pinned", operand]["value"], flops_ns + matrix_ns, 0.1)
+        assert all(found[kind, "abc"]["value"] > flops_ns + 1.5 * matrix_ns for kind in ("pinned", "managed", "migrating")), found
+    run = Run("mi250x", ["matrix_product"], places=GCD[:1], **libraries)
+    skips = run.all("skip", "matrix_product")
+    assert len(skips) == 7 and {r["why"] for r in skips} == {"librocblas.so.5 has no products of tf32"}, skips
+    assert {r["axes"].get("type") for r in run.all("value", "matrix_product")} == {None, "fp16", "bf16", "fp64"}
+
+
 METRICS = ["memory_latency", "gpu_pingpong", "matrix_product"]
 
 
@@ -242,7 +266,7 @@ def a_lost_device_ends_the_run():
 
 
 CASES = [latencies_are_those_of_each_memory, latencies_over_sizes_show_each_cache, quick_has_the_latencies_of_own_peer_and_near_memory,
-         flags_lie_in_each_memory, flags_that_the_host_reaches_in_a_gpu, streaming_operations, calls_before_and_behind_the_curve, blocks_share_the_memory, all_share_the_memory_of_one_node, products_with_operands_in_each_memory,
+         flags_lie_in_each_memory, flags_that_the_host_reaches_in_a_gpu, streaming_operations, calls_before_and_behind_the_curve, blocks_share_the_memory, all_share_the_memory_of_one_node, products_with_operands_in_each_memory, products_of_each_type_by_the_library,
          memory_that_is_not_reached_is_not_measured, a_kernel_that_does_not_start_costs_its_cell_alone, a_lost_device_ends_the_run]
 
 

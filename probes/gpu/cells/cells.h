@@ -69,21 +69,23 @@ bool gpu_cells_allocation(const struct gpu_run *run, struct gpu_cells *cells);
  * profile. */
 bool gpu_cells_collective(const struct gpu_run *run, struct gpu_cells *cells);
 
-/* matrix_product: c = a b in single precision by a device. Its operands are in its own memory,
- * and in that of each other device and NUMA node: one of them there, or all three. Computed by a
- * kernel of the probe, and by the vendor's library where it is found. */
+/* matrix_product: c = a b by a device. Its operands are in its own memory, and in that of each
+ * other device and NUMA node: one of them there, or all three. In single precision by a kernel of
+ * the probe, and by the vendor's library where it is found. By the library in the other types, too,
+ * with the nearest NUMA node, where the operands are also in managed memory. */
 bool gpu_cells_product(const struct gpu_run *run, struct gpu_cells *cells);
 
-/* Side of matrices of which two fit these bytes: 4096, halved until they do. 0: even
- * GPU_PRODUCT_TILE does not fit. */
-uint64_t gpu_cells_product_side(uint64_t bytes);
+/* Side of matrices, with elements of so many bytes, of which two fit these bytes: 4096, halved
+ * until they do. 0: even GPU_PRODUCT_TILE does not fit. */
+uint64_t gpu_cells_product_side(uint64_t bytes, size_t each);
 
 /* One product on a device, for enqueuing by gpu_cells_product_enqueue. */
 struct gpu_cells_product_job {
     const struct gpu_node *node;
     int device;
     struct gpu_product_args args;
-    struct gpu_blas *blas; /* NULL: own kernel */
+    struct gpu_blas *blas; /* NULL: own kernel, of floats */
+    enum gpu_blas_type type;
 };
 int gpu_cells_product_enqueue(void *job, gpu_stream stream);
 
@@ -114,11 +116,11 @@ uint64_t gpu_cells_chase_beyond(uint64_t cache, uint64_t buffer_bytes);
  * beyond any cache. BS1 is in the quick profile. */
 bool gpu_cells_stream(const struct gpu_run *run, struct gpu_cells *cells);
 
-/* Operations of the curve of one test and degree, ascending by bytes, without duplicates. From 4 KiB on they are a
- * factor of four apart, then a quarter, half and all of the largest size. Returns their number, at
- * most GPU_WORKS_MAX. */
-size_t gpu_cells_stream_sizes(int test, int degree, const struct gpu_memory *a, const struct gpu_memory *b,
-                              struct gpu_bs *ret_bs);
+/* Operations of the curve of one test and degree, ascending by bytes, without duplicates. From 4
+ * KiB on they are a factor of four apart, then a quarter, half and all of the largest size. Returns
+ * their number, at most GPU_WORKS_MAX. */
+size_t gpu_cells_stream_sizes(int test, int degree, const struct gpu_memory *a,
+                              const struct gpu_memory *b, struct gpu_bs *ret_bs);
 
 /* Finds the fastest launch of streaming kernels (gpu/timing/launch_shapes.h) for untuned models.
  * Tries every shape once, and the best of them again. A tuned model is timed with its shapes, and

@@ -11,15 +11,24 @@
 #define SIDE     4096
 #define OPERANDS 3
 #define TOGETHER 2 /* in one buffer */
-#define EACH     sizeof(float)
 
-/* A cell's variant: a bit for each operand that lies in the other memory, and by whom. */
-enum { A_THERE = 1, B_THERE = 2, C_THERE = 4, ALL_THERE = 7, BY_BLAS = 8 };
+/* A cell's variant: a bit for each operand that lies in the other memory, and by whom; then the
+ * elements' type, and the kind of the host's memory. */
+enum { A_THERE = 1, B_THERE = 2, C_THERE = 4, ALL_THERE = 7, BY_BLAS = 8, TYPE = 16, KIND = 256 };
 
-uint64_t gpu_cells_product_side(uint64_t bytes)
+static enum gpu_blas_type type_of(const struct gpu_cell *cell)
+{
+    return (enum gpu_blas_type)(cell->variant % KIND / TYPE);
+}
+static enum gpu_memory_kind kind_of(const struct gpu_cell *cell)
+{
+    return (enum gpu_memory_kind)(cell->variant / KIND);
+}
+
+uint64_t gpu_cells_product_side(uint64_t bytes, size_t each)
 {
     uint64_t side = SIDE;
-    while (side >= GPU_PRODUCT_TILE && TOGETHER * side * side * EACH > bytes)
+    while (side >= GPU_PRODUCT_TILE && TOGETHER * side * side * each > bytes)
         side /= 2;
     return side < GPU_PRODUCT_TILE ? 0 : side;
 }
@@ -30,7 +39,7 @@ int gpu_cells_product_enqueue(void *arg, gpu_stream stream)
     const struct gpu_api *api = job->node->api;
     const struct gpu_product_args *args = &job->args;
     if (job->blas != NULL)
-        return gpu_blas_product(job->blas, args->a, args->b, args->c, args->n, stream);
+        return gpu_blas_product(job->blas, job->type, args->a, args->b, args->c, args->n, stream);
     uint64_t tiles = args->n / GPU_PRODUCT_TILE;
     return api->launch(api, job->node->device[job->device].kernel[GPU_KERNEL_PRODUCT],
                        (unsigned)(tiles * tiles), GPU_PRODUCT_BLOCK, stream, args, sizeof *args);
@@ -56,7 +65,7 @@ static bool find_memory(struct gpu_run *run, const struct gpu_cell *cell, int pl
 {
     if (place >= 0)
         return gpu_buffers_device(run->buffers, place, which, ret_memory, why);
-    return gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - place, GPU_MEMORY_PINNED, which,
+    return gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - place, kind_of(cell), which,
                             cell->from, ret_memory, why);
 }
 
@@ -76,13 +85,14 @@ static bool lay(struct gpu_run *run, const struct gpu_cell *cell, struct gpu_pro
         least = own[which].bytes < least ? own[which].bytes : least;
         least = there[which].bytes < least ? there[which].bytes : least;
     }
-    uint64_t n = gpu_cells_product_side(least);
+    size_t each = gpu_blas_type_bytes(type_of(cell));
+    uint64_t n = gpu_cells_product_side(least, each);
     if (n == 0)
         return probe_why_set(why, "a buffer of %s is too small for two matrices",
                              probe_size((int64_t)least).text);
     *ret_args = (struct gpu_product_args){.a = (cell->variant & A_THERE ? there : own)[0].address,
                                           .b = (cell->variant & B_THERE ? there : own)[0].address +
-                                               n * n * EACH,
+                                               n * n * each,
                                           .c = (cell->variant & C_THERE ? there : own)[1].address,
                                           .n = n};
     return true;
@@ -99,6 +109,10 @@ static struct probe_axes axes_of(const struct gpu_cell *cell, uint64_t n)
             probe_axes_add(&axes, names[i], "to");
     if (cell->variant & BY_BLAS)
         probe_axes_add(&axes, "by", "blas");
+    if (type_of(cell) != GPU_FP32)
+        probe_axes_add(&axes, "type", "%s", gpu_blas_type_name(type_of(cell)));
+    if (kind_of(cell) != GPU_MEMORY_PINNED)
+        probe_axes_add(&axes, "kind", "%s", gpu_memory_kind_name(kind_of(cell)));
     return axes;
 }
 
@@ -117,7 +131,8 @@ static struct probe_axes cell_axes(const struct gpu_cell *cell) { return axes_of
 
 static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
 {
-    struct gpu_cells_product_job job = {.node = run->node, .device = cell->from};
+    struct gpu_cells_product_job job = {
+        .node = run->node, .device = cell->from, .type = type_of(cell)};
     struct gpu_work work = {
         .device = cell->from, .enqueue = gpu_cells_product_enqueue, .arg = &job};
     struct probe_summary ns;
@@ -125,8 +140,9 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     bool ok = lay(run, cell, &job.args, &err.why);
     struct probe_axes axes = axes_of(cell, ok ? job.args.n : SIDE);
     ok = ok &&
-         (!(cell->variant & BY_BLAS) || (gpu_blas_new(run->node, cell->from, &job.blas, &err.why) &&
-                                         gpu_cells_product_warm_up(&job, &err)));
+         (!(cell->variant & BY_BLAS) ||
+          (gpu_blas_new(run->node, cell->from, &job.blas, &err.why) &&
+           gpu_blas_has(job.blas, job.type, &err.why) && gpu_cells_product_warm_up(&job, &err)));
     size_t one = 1;
     const struct gpu_timing timing = gpu_run_timing(run, cell->from, budget_ns);
     ok = ok && gpu_work_times(&timing, &work, &one, INFINITY, &ns, &err);
@@ -134,22 +150,42 @@ static bool measure(struct gpu_run *run, const struct gpu_cell *cell, int64_t bu
     return ok ? gpu_run_value(run, cell, &axes, &ns) : gpu_run_failed(run, cell, &axes, &err);
 }
 
-static bool list_target(const struct gpu_run *run, struct gpu_cells *cells, int device, int to)
+static bool add(const struct gpu_run *run, struct gpu_cells *cells, int device, int to, int variant)
+{
+    const struct gpu_cell cell = {.metric = PROBE_MATRIX_PRODUCT,
+                                  .phase = GPU_PHASE_DETAIL,
+                                  .rank = 1,
+                                  .from = device,
+                                  .to = to,
+                                  .measure = measure,
+                                  .axes = cell_axes,
+                                  .variant = variant};
+    return gpu_cells_add(run, cells, &cell);
+}
+
+static bool list_target(const struct gpu_run *run, struct gpu_cells *cells, int device, int to,
+                        int by)
 {
     static const int there[] = {A_THERE, B_THERE, C_THERE, ALL_THERE};
-    struct gpu_cell cell = {.metric = PROBE_MATRIX_PRODUCT,
-                            .phase = GPU_PHASE_DETAIL,
-                            .rank = 1,
-                            .from = device,
-                            .to = to,
-                            .measure = measure,
-                            .axes = cell_axes};
     bool ok = true;
-    for (int by = 0; by <= BY_BLAS; by += BY_BLAS)
-        for (size_t i = 0; ok && i < (to == device ? 1 : sizeof there / sizeof *there); i++) {
-            cell.variant = by | (to == device ? 0 : there[i]);
-            ok = gpu_cells_add(run, cells, &cell);
-        }
+    for (size_t i = 0; ok && i < (to == device ? 1 : sizeof there / sizeof *there); i++)
+        ok = add(run, cells, device, to, by | (to == device ? 0 : there[i]));
+    return ok;
+}
+
+/* Of the library: the other types, and memory that is managed. */
+static bool list_types(const struct gpu_run *run, struct gpu_cells *cells, int device)
+{
+    static const enum gpu_memory_kind managed[] = {GPU_MEMORY_MANAGED, GPU_MEMORY_MIGRATE};
+    bool ok = true;
+    for (int type = GPU_FP32; type < GPU_BLAS_TYPES; type++) {
+        int by = BY_BLAS | type * TYPE, numa = GPU_PLACE_NUMA(gpu_node_near(run->node, device));
+        if (type != GPU_FP32)
+            ok = ok && list_target(run, cells, device, device, by) &&
+                 (run->node->numa_count == 0 || list_target(run, cells, device, numa, by));
+        for (size_t i = 0; run->node->numa_count > 0 && i < sizeof managed / sizeof *managed; i++)
+            ok = ok && add(run, cells, device, numa, by | ALL_THERE | (int)managed[i] * KIND);
+    }
     return ok;
 }
 
@@ -159,10 +195,13 @@ bool gpu_cells_product(const struct gpu_run *run, struct gpu_cells *cells)
     if (run->selection.profile != GPU_FULL)
         return true;
     for (int device = 0; device < run->node->device_count; device++) {
-        for (int to = 0; ok && to < run->node->device_count; to++)
-            ok = list_target(run, cells, device, to);
-        for (int index = 0; ok && index < run->node->numa_count; index++)
-            ok = list_target(run, cells, device, GPU_PLACE_NUMA(index));
+        for (int by = 0; by <= BY_BLAS; by += BY_BLAS) {
+            for (int to = 0; ok && to < run->node->device_count; to++)
+                ok = list_target(run, cells, device, to, by);
+            for (int index = 0; ok && index < run->node->numa_count; index++)
+                ok = list_target(run, cells, device, GPU_PLACE_NUMA(index), by);
+        }
+        ok = ok && list_types(run, cells, device);
     }
     return ok;
 }

@@ -5,7 +5,7 @@
 #include "gpu/driver/dl.h"
 #include "gpu/driver/node.h"
 
-/* The common interface of cuBLAS and rocBLAS; only names differ. Matrices are in column order. */
+/* The interfaces of cuBLAS and rocBLAS. Matrices are in column order. */
 struct gpu_blas {
     const struct gpu_node *node;
     int device;
@@ -15,10 +15,32 @@ struct gpu_blas {
     int (*create)(void **handle);
     int (*destroy)(void *handle);
     int (*set_stream)(void *handle, void *stream);
-    int (*sgemm)(void *handle, int a_how, int b_how, int m, int n, int k, const float *alpha,
-                 const float *a, int a_step, const float *b, int b_step, const float *beta,
-                 float *c, int c_step);
+    /* one of them */
+    int (*cublas)(void *handle, int a_how, int b_how, int m, int n, int k, const void *alpha,
+                  const void *a, int a_type, int a_step, const void *b, int b_type, int b_step,
+                  const void *beta, void *c, int c_type, int c_step, int sums, int algorithm);
+    int (*rocblas)(void *handle, int a_how, int b_how, int m, int n, int k, const void *alpha,
+                   const void *a, int a_type, int a_step, const void *b, int b_type, int b_step,
+                   const void *beta, const void *c, int c_type, int c_step, void *d, int d_type,
+                   int d_step, int sums, int algorithm, int32_t solution, uint32_t flags);
 };
+
+/* Constants of the libraries' enumerations: the matrices' type, and that of the sums. */
+enum { NONE = -1 };
+static const struct {
+    const char *name;
+    size_t bytes;
+    struct {
+        int matrix, sums;
+    } cublas, rocblas;
+} types[GPU_BLAS_TYPES] = {[GPU_FP32] = {"fp32", 4, {0, 68}, {151, 151}},
+                           [GPU_TF32] = {"tf32", 4, {0, 77}, {NONE, NONE}},
+                           [GPU_FP16] = {"fp16", 2, {2, 68}, {150, 151}},
+                           [GPU_BF16] = {"bf16", 2, {14, 68}, {168, 151}},
+                           [GPU_FP64] = {"fp64", 8, {1, 70}, {152, 152}}};
+
+const char *gpu_blas_type_name(enum gpu_blas_type type) { return types[type].name; }
+size_t gpu_blas_type_bytes(enum gpu_blas_type type) { return types[type].bytes; }
 
 static bool find(const struct gpu_api *api, struct gpu_blas *blas, struct probe_why *why)
 {
@@ -26,12 +48,12 @@ static bool find(const struct gpu_api *api, struct gpu_blas *blas, struct probe_
         {"cublasCreate_v2", offsetof(struct gpu_blas, create), true},
         {"cublasDestroy_v2", offsetof(struct gpu_blas, destroy), true},
         {"cublasSetStream_v2", offsetof(struct gpu_blas, set_stream), true},
-        {"cublasSgemm_v2", offsetof(struct gpu_blas, sgemm), true}};
+        {"cublasGemmEx", offsetof(struct gpu_blas, cublas), true}};
     static const struct gpu_dl_call hip[] = {
         {"rocblas_create_handle", offsetof(struct gpu_blas, create), true},
         {"rocblas_destroy_handle", offsetof(struct gpu_blas, destroy), true},
         {"rocblas_set_stream", offsetof(struct gpu_blas, set_stream), true},
-        {"rocblas_sgemm", offsetof(struct gpu_blas, sgemm), true}};
+        {"rocblas_gemm_ex", offsetof(struct gpu_blas, rocblas), true}};
     static const char *const cublas[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
                                          NULL};
     static const char *const rocblas[] = {"librocblas.so.5", "librocblas.so.4", "librocblas.so.3",
@@ -81,16 +103,35 @@ void gpu_blas_free(struct gpu_blas *blas)
 
 const char *gpu_blas_library(const struct gpu_blas *blas) { return blas->library; }
 
+bool gpu_blas_has(const struct gpu_blas *blas, enum gpu_blas_type type, struct probe_why *why)
+{
+    return blas->cublas != NULL || types[type].rocblas.matrix != NONE ||
+           probe_why_set(why, "%s has no products of %s", blas->library, types[type].name);
+}
+
 /* A matrix in row order is its transpose in column order, and the transpose of a b is that of b
  * times that of a. */
-int gpu_blas_product(struct gpu_blas *blas, gpu_address a, gpu_address b, gpu_address c, uint64_t n,
-                     gpu_stream stream)
+int gpu_blas_product(struct gpu_blas *blas, enum gpu_blas_type type, gpu_address a, gpu_address b,
+                     gpu_address c, uint64_t n, gpu_stream stream)
 {
     static const float one = 1, zero = 0;
-    int side = (int)n, code = blas->set_stream(blas->handle, stream);
+    static const double one_64 = 1, zero_64 = 0;
+    enum { CUBLAS_DEFAULT = -1, ROCBLAS_STANDARD = 0 };
+    const void *alpha = type == GPU_FP64 ? (const void *)&one_64 : &one,
+               *beta = type == GPU_FP64 ? (const void *)&zero_64 : &zero;
+    const void *first = (const void *)(uintptr_t)b, *second = (const void *)(uintptr_t)a;
+    void *product = (void *)(uintptr_t)c;
+    int side = (int)n, how = blas->plain, code = blas->set_stream(blas->handle, stream);
     if (code != 0)
         return code;
-    return blas->sgemm(blas->handle, blas->plain, blas->plain, side, side, side, &one,
-                       (const float *)(uintptr_t)b, side, (const float *)(uintptr_t)a, side, &zero,
-                       (float *)(uintptr_t)c, side);
+    if (blas->cublas != NULL) {
+        int matrix = types[type].cublas.matrix;
+        return blas->cublas(blas->handle, how, how, side, side, side, alpha, first, matrix, side,
+                            second, matrix, side, beta, product, matrix, side,
+                            types[type].cublas.sums, CUBLAS_DEFAULT);
+    }
+    int matrix = types[type].rocblas.matrix;
+    return blas->rocblas(blas->handle, how, how, side, side, side, alpha, first, matrix, side,
+                         second, matrix, side, beta, product, matrix, side, product, matrix, side,
+                         types[type].rocblas.sums, ROCBLAS_STANDARD, 0, 0);
 }

@@ -59,8 +59,9 @@ static void products_are_in_row_order(void **state)
             a[i][j] = (float)(10 * i + j);
             b[i][j] = (float)(i == j ? 2 : i < j ? 1 : 0);
         }
-    assert_int_equal(gpu_blas_product(blas, (gpu_address)(uintptr_t)a, (gpu_address)(uintptr_t)b,
-                                      (gpu_address)(uintptr_t)c, N, &stream),
+    assert_int_equal(gpu_blas_product(blas, GPU_FP32, (gpu_address)(uintptr_t)a,
+                                      (gpu_address)(uintptr_t)b, (gpu_address)(uintptr_t)c, N,
+                                      &stream),
                      0);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) {
@@ -84,7 +85,7 @@ static void failures_have_words(void **state)
     assert_string_equal(why.text, "libcublas.so.13: does not start, error 1");
     setenv("BERTH_STANDIN_CUBLAS_FAIL", "stream", 1);
     assert_true(gpu_blas_new(node, 0, &blas, &why));
-    assert_int_equal(gpu_blas_product(blas, 0, 0, 0, N, NULL), 7);
+    assert_int_equal(gpu_blas_product(blas, GPU_FP32, 0, 0, 0, N, NULL), 7);
     gpu_blas_free(blas);
     unsetenv("BERTH_STANDIN_CUBLAS_FAIL");
     gpu_blas_free(NULL);
@@ -111,11 +112,11 @@ static void real_drivers_and_stand_ins_do_not_mix(void **state)
 static void matrices_fit_their_buffers(void **state)
 {
     (void)state;
-    assert_int_equal(gpu_cells_product_side((uint64_t)128 << 20), 4096);
-    assert_int_equal(gpu_cells_product_side(UINT64_MAX), 4096);
-    assert_int_equal(gpu_cells_product_side(((uint64_t)128 << 20) - 1), 2048);
-    assert_int_equal(gpu_cells_product_side(64 * 64 * 4 * 2), 64);
-    assert_int_equal(gpu_cells_product_side(64 * 64 * 4 * 2 - 1), 0);
+    assert_int_equal(gpu_cells_product_side((uint64_t)128 << 20, 4), 4096);
+    assert_int_equal(gpu_cells_product_side(UINT64_MAX, 4), 4096);
+    assert_int_equal(gpu_cells_product_side(((uint64_t)128 << 20) - 1, 4), 2048);
+    assert_int_equal(gpu_cells_product_side(64 * 64 * 4 * 2, 4), 64);
+    assert_int_equal(gpu_cells_product_side(64 * 64 * 4 * 2 - 1, 4), 0);
 }
 
 int main(void)
