@@ -14,7 +14,8 @@
 #define GPU_METRICS                                                                                \
     "host_gpu_copy_engine,host_gpu_kernel,gpu_gpu_copy_engine,gpu_gpu_kernel,copy_latency,gpu_"    \
     "pingpong,gpu_stream,memory_latency,"                                                          \
-    "memory_bandwidth,memory_noise,kind_copy,copy_streams,shared_write,allocation,collective_"     \
+    "memory_bandwidth,memory_noise,kind_copy,copy_streams,shared_write,gpu_touch,allocation,"      \
+    "collective_"                                                                                  \
     "bandwidth,"                                                                                   \
     "collective_latency,matrix_product,transfer_overhead," GPU_SETS
 
@@ -62,7 +63,7 @@ static const struct program programs[] = {
      .start_ms = 60000},
     {.name = "gpu-xnack",
      .file = "berth-probe-gpu",
-     .metrics = "host_gpu_copy_engine,host_gpu_kernel,kind_copy,shared_write",
+     .metrics = "host_gpu_copy_engine,host_gpu_kernel,kind_copy,shared_write,gpu_touch",
      .is_gpu = true,
      .vendor = "amd",
      .backend = "hip",

@@ -74,6 +74,18 @@ static bool fill_and_check()
     return same == 0 && clean && result[0] == 3 && result[1] == 777;
 }
 
+static bool strides()
+{
+    gpu_u64 *words = (gpu_u64 *)memory(BIG);
+    memset(words, 0xee, BIG);
+    start(0, berth_stride, 3, 32, gpu_stride_args{address(words), BIG - 8, 4096, 5});
+    finish();
+    for (size_t i = 0; i < BIG / 8; i++)
+        if (words[i] != (i % 512 == 0 && i < BIG / 8 - 1 ? 5 : 0xeeeeeeeeeeeeeeeeULL))
+            return false;
+    return true;
+}
+
 static bool copies()
 {
     gpu_u64 *from = (gpu_u64 *)memory(BIG), *to = (gpu_u64 *)memory(BIG);
@@ -415,6 +427,7 @@ int main()
         const char *name;
         bool (*check)();
     } CHECKS[] = {{"fill and check find each wrong word", fill_and_check},
+                  {"a stride writes one word in each", strides},
                   {"copies of all sizes and shapes copy that and nothing else", copies},
                   {"writes of all sizes and shapes write that and nothing else", writes},
                   {"reads read each byte once", reads},

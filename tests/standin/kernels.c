@@ -111,6 +111,14 @@ static enum code prepare_fill(struct launch *launch, const void *args)
     return access_memory(launch, MODEL_WRITE, pattern->address, pattern->bytes, 1);
 }
 
+/* A sector of 32 bytes for each word. */
+static enum code prepare_stride(struct launch *launch, const void *args)
+{
+    const struct gpu_stride_args *stride = args;
+    launch->op->bytes = (double)(stride->bytes / stride->stride) * 32;
+    return access_memory(launch, MODEL_WRITE, stride->address, stride->bytes, 1);
+}
+
 static enum code prepare_check(struct launch *launch, const void *args)
 {
     const struct gpu_pattern_args *pattern = args;
@@ -301,6 +309,7 @@ static const struct kernel kernels[] = {
     BS(7),
     {"berth_gate", sizeof(struct gpu_gate_args), prepare_gate, NULL, 4, 0},
     {"berth_fill", sizeof(struct gpu_pattern_args), prepare_fill, kernel_bytes_fill, 4, 0},
+    {"berth_stride", sizeof(struct gpu_stride_args), prepare_stride, NULL, 4, 0},
     {"berth_check", sizeof(struct gpu_pattern_args), prepare_check, kernel_bytes_check, 4, 0},
     {"berth_chase_build", sizeof(struct gpu_chase_build_args), prepare_build, kernel_bytes_build, 4,
      0},

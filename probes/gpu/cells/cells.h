@@ -48,9 +48,10 @@ bool gpu_cells_kinds(const struct gpu_run *run, struct gpu_cells *cells);
  * on the NUMA node next to the device. */
 bool gpu_cells_noise(const struct gpu_run *run, struct gpu_cells *cells);
 
-/* Managed memory in three uses. It stays with the host and is read and written there. It comes to
+/* Managed memory in four uses. It stays with the host and is read and written there. It comes to
  * the device when touched (managed, and of malloc where the device reaches that). Host and device
- * write a buffer in turns. In the full profile, on the NUMA node next to the device. */
+ * write a buffer in turns, and the device alone many times after the host (gpu_touch). In the full
+ * profile, on the NUMA node next to the device. */
 bool gpu_cells_touch(const struct gpu_run *run, struct gpu_cells *cells);
 
 /* gpu_pingpong: round trips of a flag between kernels of two devices, and between a thread on a

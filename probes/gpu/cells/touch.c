@@ -1,4 +1,5 @@
-/* Measures host_gpu_copy_engine and host_gpu_kernel with managed memory, and shared_write. */
+/* Measures host_gpu_copy_engine and host_gpu_kernel with managed memory, shared_write, gpu_touch.
+ */
 #include "gpu/cells/cells.h"
 
 #include <math.h>
@@ -7,6 +8,7 @@
 
 #include "common/clock.h"
 #include "gpu/cells/transfer.h"
+#include "gpu/driver/gpu_kernels.h"
 #include "gpu/driver/node.h"
 #include "gpu/timing/path.h"
 #include "gpu/timing/repeat.h"
@@ -207,6 +209,118 @@ static bool list_shares(const struct gpu_run *run, struct gpu_cells *cells, int 
     return ok;
 }
 
+/* gpu_touch. A variant has the kind and the iterations; 0 iterations: one, a word of each page.
+ *
+ * Fusco et al., "Understanding Data Movement in Tightly Coupled Heterogeneous Systems", II-C: on a
+ * GH200 managed memory is faster than that of malloc from 128 iterations on. */
+#define REPEAT_BYTES  (UINT64_C(16) << 20)
+#define STRIDE_BLOCK  256
+#define WORD_PER_PAGE 0
+
+static struct probe_axes repeat_axes(const struct gpu_cell *cell)
+{
+    struct probe_axes axes = {0};
+    int iterations = cell->variant / 16;
+    enum gpu_memory_kind kind = (enum gpu_memory_kind)(cell->variant % 16);
+    if (kind != GPU_MEMORY_MIGRATE)
+        probe_axes_add(&axes, "kind", "%s", gpu_memory_kind_name(kind));
+    if (iterations > 1)
+        probe_axes_add(&axes, "iterations", "%d", iterations);
+    if (iterations == WORD_PER_PAGE)
+        probe_axes_add(&axes, "stride", "page");
+    return axes;
+}
+
+struct repeated {
+    struct turns turns;
+    int iterations;
+    gpu_address address; /* the device's, of the turns' memory */
+};
+
+static int enqueue_strided(const struct repeated *at, gpu_stream stream)
+{
+    const struct gpu_node *node = at->turns.run->node;
+    const struct gpu_stride_args args = {.address = at->address,
+                                         .bytes = at->turns.flow.op.bytes,
+                                         .stride = (gpu_u64)sysconf(_SC_PAGESIZE),
+                                         .value = 1};
+    gpu_function kernel = node->device[at->turns.flow.op.device].kernel[GPU_KERNEL_STRIDE];
+    uint64_t words = args.bytes / args.stride;
+    return node->api->launch(node->api, kernel,
+                             (unsigned)((words + STRIDE_BLOCK - 1) / STRIDE_BLOCK), STRIDE_BLOCK,
+                             stream, &args, sizeof args);
+}
+
+/* The host writes all, then the device does, by the caller's clock from the first launch on. */
+static bool repeat_once(void *arg, double *ret_value, struct gpu_err *err)
+{
+    struct repeated *at = arg;
+    const struct gpu_node *node = at->turns.run->node;
+    const struct gpu_op *op = &at->turns.flow.op;
+    gpu_stream stream = node->device[op->device].stream[0];
+    if (!take_back(&at->turns, err) || !gpu_node_enter(node, op->device, err))
+        return false;
+    memset(at->turns.host, (int)(probe_clock_ns() & 0xff), op->bytes);
+    int64_t begin_ns = probe_clock_ns();
+    int code = at->iterations == WORD_PER_PAGE ? enqueue_strided(at, stream) : 0;
+    for (int i = 0; code == 0 && i < at->iterations; i++)
+        code = gpu_trial_enqueue(at->turns.run->trial, op, 0, stream);
+    if (code == 0)
+        code = node->api->stream_wait(node->api, stream);
+    *ret_value = (double)(probe_clock_ns() - begin_ns);
+    return gpu_node_check(node, op->device, code, "write", err);
+}
+
+static bool measure_repeated(struct gpu_run *run, const struct gpu_cell *cell, int64_t budget_ns)
+{
+    struct probe_axes axes = repeat_axes(cell);
+    struct gpu_path path = {.mechanism = GPU_BY_KERNEL,
+                            .operation = GPU_OPERATION_WRITE,
+                            .kind = (enum gpu_memory_kind)(cell->variant % 16)};
+    struct repeated at = {.turns = {.run = run, .is_managed = path.kind == GPU_MEMORY_MIGRATE},
+                          .iterations = cell->variant / 16};
+    struct probe_summary ns;
+    struct gpu_memory memory;
+    struct gpu_err err = {.fault = GPU_FAULT_OTHER};
+    if (!gpu_path_flow(run->buffers, &path, cell->from, cell->to, &at.turns.flow, &err.why) ||
+        !gpu_buffers_host(run->buffers, GPU_PLACE_NUMA(0) - cell->to, path.kind, 0, cell->from,
+                          &memory, &err.why))
+        return gpu_run_failed(run, cell, &axes, &err);
+    at.turns.host = memory.host;
+    at.address = at.turns.flow.op.to = memory.address;
+    at.turns.flow.op.bytes = REPEAT_BYTES;
+    if (memory.bytes < REPEAT_BYTES ||
+        (at.iterations == WORD_PER_PAGE &&
+         run->node->device[cell->from].kernel[GPU_KERNEL_STRIDE] == NULL)) {
+        probe_why_write(&err.why, memory.bytes < REPEAT_BYTES ? "the buffers are too small"
+                                                              : "no such kernel");
+        return gpu_run_failed(run, cell, &axes, &err);
+    }
+    return gpu_repeat(repeat_once, &at, budget_ns, &ns, &err)
+               ? gpu_run_value(run, cell, &axes, &ns)
+               : gpu_run_failed(run, cell, &axes, &err);
+}
+
+static bool list_repeated(const struct gpu_run *run, struct gpu_cells *cells, int device, int numa)
+{
+    static const enum gpu_memory_kind kinds[] = {GPU_MEMORY_MIGRATE, GPU_MEMORY_SYSTEM,
+                                                 GPU_MEMORY_PINNED};
+    static const int iterations[] = {1, 8, 32, 128, 512, WORD_PER_PAGE};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        for (size_t k = 0; ok && k < sizeof iterations / sizeof *iterations; k++) {
+            struct gpu_cell cell = {.metric = PROBE_GPU_TOUCH,
+                                    .phase = GPU_PHASE_DETAIL,
+                                    .from = device,
+                                    .to = numa,
+                                    .measure = measure_repeated,
+                                    .axes = repeat_axes,
+                                    .variant = iterations[k] * 16 + (int)kinds[i]};
+            ok = gpu_cells_add(run, cells, &cell);
+        }
+    return ok;
+}
+
 bool gpu_cells_touch(const struct gpu_run *run, struct gpu_cells *cells)
 {
     bool ok = true;
@@ -214,7 +328,8 @@ bool gpu_cells_touch(const struct gpu_run *run, struct gpu_cells *cells)
                          device < run->node->device_count;
          device++) {
         int numa = GPU_PLACE_NUMA(gpu_node_near(run->node, device));
-        ok = list_paths(run, cells, device, numa) && list_shares(run, cells, device, numa);
+        ok = list_paths(run, cells, device, numa) && list_shares(run, cells, device, numa) &&
+             list_repeated(run, cells, device, numa);
     }
     return ok;
 }

@@ -165,6 +165,14 @@ KERNEL berth_fill(gpu_pattern_args args)
     __threadfence_system();
 }
 
+KERNEL berth_stride(gpu_stride_args args)
+{
+    for (gpu_u64 at = thread_number() * args.stride; at < args.bytes;
+         at += thread_count() * args.stride)
+        *global<gpu_u64>(args.address + at) = args.value;
+    __threadfence_system();
+}
+
 KERNEL berth_check(gpu_pattern_args args)
 {
     const gpu_u64 *words = global<const gpu_u64>(args.address);

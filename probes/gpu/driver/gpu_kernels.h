@@ -47,6 +47,12 @@ GPU_INLINE gpu_u64 gpu_pattern(gpu_u64 seed, gpu_u64 i)
     return x ^ (x >> 29);
 }
 
+/* berth_stride: stores value at each multiple of stride below bytes from address, 8 bytes each.
+ * stride is a multiple of 8. */
+struct gpu_stride_args {
+    gpu_u64 address, bytes, stride, value;
+};
+
 /* berth_chase, one thread: follows `loads` pointers from start (each 8 bytes is the address of the
  * next). Then it writes 64-bit words at result: the last pointer, nanoseconds of the device's clock
  * (0 where it has none), and clock cycles. `loads` is best a multiple of GPU_CHASE_UNROLL.

@@ -16,7 +16,7 @@ void gpu_node_load_name(enum gpu_kernel kernel, char *ret_name, size_t size)
         [GPU_KERNEL_CHECK] = "check",       [GPU_KERNEL_CHASE] = "chase",
         [GPU_KERNEL_SUM] = "sum",           [GPU_KERNEL_CHASE_BUILD] = "chase_build",
         [GPU_KERNEL_PINGPONG] = "pingpong", [GPU_KERNEL_PRODUCT] = "product",
-        [GPU_KERNEL_MESH] = "mesh",
+        [GPU_KERNEL_MESH] = "mesh",         [GPU_KERNEL_STRIDE] = "stride",
     };
     static const struct {
         enum gpu_kernel first;
