@@ -13,6 +13,7 @@
 enum berth_code store_core_fail(struct store *store, const char *doing, struct berth_err *err)
 {
     struct berth_err why = {0};
+    store_db_look(store->db);
     if (store_log_index_is_lost()) /* then SQLite's error proves nothing */
         return err_set(err, BERTH_UNAVAILABLE,
                        "%s: somebody has truncated the index of the database's log", doing);
@@ -40,22 +41,12 @@ enum berth_code store_core_prepare(struct store *store, const char *sql,
                : store_core_fail(store, "preparing a statement", err);
 }
 
-/* Marks the log's index as lost if it is cut. Where the file ends within a page, the rest of that
- * page reads as zeroes without SIGBUS, and SQLite would miss pages that are in the log. */
-static void look_at_index(sqlite3 *db)
-{
-    const char *path = sqlite3_db_filename(db, "main");
-    if (path != NULL && path[0] != '\0' && store_log_index_is_cut(path) &&
-        !store_db_is_exclusive(db))
-        store_log_index_lose();
-}
-
 int store_core_next(sqlite3_stmt *statement)
 {
     int rc = sqlite3_step(statement);
     sqlite3 *db = sqlite3_db_handle(statement);
-    if (rc == SQLITE_DONE && sqlite3_get_autocommit(db)) /* transactions look before they commit */
-        look_at_index(db);
+    if (rc == SQLITE_DONE && sqlite3_get_autocommit(db)) /* transactions look as they commit */
+        store_db_look(db);
     return store_log_index_is_lost() ? SQLITE_IOERR : rc;
 }
 
@@ -162,9 +153,6 @@ enum berth_code store_core_transact(struct store *store,
                        "somebody has changed the schema version of the database");
     else
         code = work(store, arg, err);
-    look_at_index(store->db);
-    if (code == BERTH_OK && store_log_index_is_lost())
-        code = store_core_fail(store, "writing", err);
     if (code == BERTH_OK)
         code = execute(store, "COMMIT", "writing", err);
     if (code != BERTH_OK) /* fails if SQLite has already rolled back, as after some errors */
@@ -298,7 +286,8 @@ enum berth_code store_core_done(struct store *store, enum berth_code code)
     /* read before the check, so that a later change is seen */
     store_file_sizes(store, bytes);
     store_file_mend(store);
-    if (store_log_index_is_lost())
+    store->losses = store_log_index_is_lost() ? store->losses + 1 : 0;
+    if (store->losses > 0)
         store_file_renew(store);
     if (files != store->files) {
         /* errors of the other file do not apply to this one */

@@ -258,10 +258,12 @@ static enum berth_code create_file(const char *path, struct berth_err *err)
     return BERTH_OK;
 }
 
-/* Refuses to commit writes that rest on a lost index. */
-static int refuse_commit(void *arg)
+/* Refuses to commit writes that rest on a lost index. May not use the connection. log_db: NULL
+ * without a log. */
+static int refuse_commit(void *log_db)
 {
-    (void)arg;
+    if (log_db != NULL && store_log_index_is_cut(sqlite3_db_filename(log_db, "main")))
+        store_log_index_lose();
     return store_log_index_is_lost();
 }
 
@@ -298,6 +300,8 @@ static enum berth_code prepare_connection(sqlite3 *db, bool exclusive, int busy_
                                      "PRAGMA journal_size_limit = 4194304;"
                                      "PRAGMA wal_autocheckpoint = 0", /* see store_log_copy */
                          "journal mode", err);
+    if (!exclusive && sqlite3_db_filename(db, "main")[0] != '\0')
+        sqlite3_commit_hook(db, refuse_commit, db);
     if (code == BERTH_OK)
         code = migrate(db, version, err);
     if (code == BERTH_OK)
@@ -442,8 +446,18 @@ bool store_db_is_other_version(sqlite3 *db)
            version != newest_version();
 }
 
+void store_db_look(sqlite3 *db)
+{
+    const char *path = sqlite3_db_filename(db, "main");
+    if (path != NULL && path[0] != '\0' && sqlite3_db_readonly(db, "main") == 0 &&
+        store_log_index_is_cut(path) && !store_db_is_exclusive(db))
+        store_log_index_lose();
+}
+
 void store_db_close(sqlite3 *db)
 {
+    if (db != NULL)
+        store_db_look(db);
     if (db != NULL &&
         (store_log_index_is_lost() || store_db_is_other_version(db) || store_log_index_is_lost()))
         sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);

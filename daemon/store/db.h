@@ -32,6 +32,11 @@ enum berth_code store_db_open(const char *path, enum store_journal journal, int 
  * not ours, of another version, broken or unreadable, or when its log would be needed. */
 bool store_db_open_reader(const char *path, sqlite3 **ret_db);
 
+/* Marks the log's index as lost if it is cut: where the file ends within a page, the rest of that
+ * page reads as zeroes without SIGBUS, and so do pages that were cut and added again. SQLite would
+ * miss pages that are in the log. Call it after reads that count; commits do. */
+void store_db_look(sqlite3 *db);
+
 /* Closes a connection. Leaves the log as it is if the file has another schema version now or lost
  * its index. NULL is fine. */
 void store_db_close(sqlite3 *db);

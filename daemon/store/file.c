@@ -39,6 +39,8 @@ static void note_memory_only(struct store *store, const char *why)
              store_file_is_unread(store) ? "; its claims and baselines are unknown" : "", why);
 }
 
+#define INDEX_LOST "the index of its log cannot be kept: the disk is full, or somebody truncates it"
+#define LOSSES     3    /* calls in a row without an index: then memory, so that nothing is lost */
 #define LOG_FRAMES 1000 /* SQLite's own limit */
 
 #define ASIDE        "berth.db.corrupt-"
@@ -178,9 +180,7 @@ static enum berth_code open_trusted(const struct store *store, const char *how_b
         store_db_close(db);
         store_log_index_renew(store->path);
     }
-    return err_set(
-        err, BERTH_IO,
-        "the index of its log cannot be kept: the disk is full, or somebody truncates it");
+    return err_set(err, BERTH_IO, "%s", INDEX_LOST);
 }
 
 /* Opens the file, or a new one in place of a broken one; aside and broken then tell its name and
@@ -205,6 +205,29 @@ static enum berth_code open_file(struct store *store, const char *how_broken, ch
     return code == BERTH_OK ? code : err_set(err, code, "%s", why.detail);
 }
 
+/* Copies the file's state to memory; false when it could not be read. */
+static bool fill(sqlite3 *file, sqlite3 *memory)
+{
+    bool is_filled = store_memory_db_fill(file, memory, NULL) == BERTH_OK;
+    store_db_look(file);
+    return is_filled && !store_log_index_is_lost();
+}
+
+/* Opens memory, with the file's state if it can be read. why: the reason, for the note. */
+static enum berth_code open_memory(struct store *store, const char *why, struct berth_err *err)
+{
+    store->state = STORE_MEMORY_ONLY;
+    store->has_state = false;
+    store->boot = 0;
+    store->files++;
+    enum berth_code code = store_db_open(":memory:", STORE_JOURNAL_WAL, 0, &store->db, err);
+    if (code == BERTH_OK && store->path != NULL && store_db_open_reader(store->path, &store->file))
+        store->has_state = fill(store->file, store->db);
+    if (store->path != NULL)
+        note_memory_only(store, why);
+    return code;
+}
+
 enum berth_code store_file_open(struct store *store, const char *how_broken, struct berth_err *err)
 {
     struct berth_err why = {0};
@@ -222,15 +245,7 @@ enum berth_code store_file_open(struct store *store, const char *how_broken, str
             return BERTH_OK;
         }
     }
-    store->state = STORE_MEMORY_ONLY;
-    store->has_state = false;
-    store->files++;
-    enum berth_code code = store_db_open(":memory:", STORE_JOURNAL_WAL, 0, &store->db, err);
-    if (code == BERTH_OK && store->path != NULL && store_db_open_reader(store->path, &store->file))
-        store->has_state = store_memory_db_fill(store->file, store->db, NULL) == BERTH_OK;
-    if (store->path != NULL)
-        note_memory_only(store, why.detail);
-    return code;
+    return open_memory(store, why.detail, err);
 }
 
 void store_file_leave(struct store *store, const char *why)
@@ -238,7 +253,7 @@ void store_file_leave(struct store *store, const char *why)
     sqlite3 *memory = NULL;
     if (store_db_open(":memory:", STORE_JOURNAL_WAL, 0, &memory, NULL) != BERTH_OK)
         return;
-    store->has_state = store_memory_db_fill(store->db, memory, NULL) == BERTH_OK;
+    store->has_state = fill(store->db, memory);
     store->file = store->db;
     store->db = memory;
     store->files++;
@@ -275,6 +290,8 @@ static bool return_to(struct store *store, const char *how_broken)
         sqlite3_busy_timeout(file, store->is_retry ? 0 : STORE_DB_BUSY_MS);
         code = store_memory_db_merge(store->db, store->has_state, file, &why);
         sqlite3_busy_timeout(file, STORE_DB_BUSY_MS);
+        if (code != BERTH_OK && store_log_index_is_lost())
+            snprintf(why.detail, sizeof why.detail, "%s", INDEX_LOST);
     }
     if (code != BERTH_OK) {
         if (store->file == NULL) {
@@ -303,7 +320,10 @@ void store_file_renew(struct store *store)
     store_db_close(*lost);
     *lost = NULL;
     store_log_index_renew(store->path);
-    if (!is_in_memory && store_file_open(store, NULL, NULL) == BERTH_OK && store->state == STORE_OK)
+    if (!is_in_memory && store->losses >= LOSSES)
+        open_memory(store, INDEX_LOST, NULL); /* out of memory: the next call opens the file */
+    else if (!is_in_memory && store_file_open(store, NULL, NULL) == BERTH_OK &&
+             store->state == STORE_OK)
         set_note(store, 1, "store-index-lost",
                  "somebody truncated the index of the database's log (berth.db-shm) while it was "
                  "in use; it was made anew");

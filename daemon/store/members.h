@@ -39,6 +39,7 @@ struct store {
     enum store_state state;
     struct note note;   /* code "" when all is well */
     uint64_t files;     /* number of changes of db */
+    unsigned losses;    /* calls in a row, up to the last one, that lost the log's index */
     struct {            /* log and index when first seen beside db */
         uint64_t files; /* number of that database; another number: unknown */
         dev_t device[2];

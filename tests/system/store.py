@@ -453,6 +453,33 @@ def somebody_truncates_the_index():
         assert not list(daemon.state.glob("berth.db.corrupt-*")), "nothing was broken"
 
 
+def somebody_truncates_the_index_often():
+    """Until no write succeeds. An index that was cut and then lengthened by a cut to a larger length reads as zeroes."""
+    with measuring() as daemon:
+        index, over = daemon.state / "berth.db-shm", threading.Event()
+
+        def cut_on():
+            while not over.wait(random.uniform(0, 0.01)):
+                cut(index)
+
+        measure(daemon)
+        others = threading.Thread(target=cut_on)
+        others.start()
+        try:
+            for _ in range(25):
+                measure(daemon)
+                claim(daemon)
+        finally:
+            over.set()
+            others.join()
+        measure(daemon)
+        store_is(daemon, "ok")
+        assert len(points(daemon)) == 27, daemon.said()
+        daemon.stop()
+        assert runs_in(database(daemon)) == 27
+        assert not list(daemon.state.glob("berth.db.corrupt-*")), "nothing was broken"
+
+
 def no_room_for_the_index():
     """A truncated file that was extended again has a hole, without contents."""
     with small_disk() as (folder, state), measuring(directory=folder) as daemon:
@@ -506,7 +533,7 @@ TESTS = [a_full_disk, a_read_only_disk, the_directory_goes, somebody_holds_the_l
          broken_while_it_runs, whoever_notices_it_says_so, what_was_set_aside_is_remembered, taken_away_while_nobody_uses_it,
          another_version_takes_over_while_it_runs, a_version_that_does_not_fit_the_tables,
          a_table_that_lacks_a_column, a_pipe_beside_it, files_beside_it, somebody_truncates_the_index,
-         no_room_for_the_index, a_rollback_journal, at_rest_nothing_runs]
+         somebody_truncates_the_index_often, no_room_for_the_index, a_rollback_journal, at_rest_nothing_runs]
 
 
 if __name__ == "__main__":
