@@ -200,6 +200,7 @@ const struct cmd_command cmd_bind = {
          "eval \"$(berth bind -n 4 --format env --task 0)\" sets the variables of task 0; "
          "UCX_NET_DEVICES and NCCL_IB_HCA, which choose nics, only where nothing else has set "
          "them. "
+         "flux run -N1 -n8 --exclusive $(berth bind -n 8 --format flux) ./app binds by Flux. "
          "export $(berth bind -n 8 --format cray_mpich) is for all ranks of a job with Cray "
          "MPICH on Slingshot.",
          "berth bind -n 2 --ranks 4-5 --world 8 --pattern ring --bytes 64M is for two of "

@@ -8,7 +8,7 @@ static const char *const patterns[] = {"none",   "pairs",    "ring",      "grid2
 static const char *const visibles[] = {"own", "all", NULL};
 static const char *const orders[] = {"free", "rank", NULL};
 static const char *const mechanisms[] = {"best", "copy_engine", "kernel", NULL};
-static const char *const formats[] = {"table",   "env",        "slurm",      "rankfile",
+static const char *const formats[] = {"table",   "env",        "slurm",      "flux", "rankfile",
                                       "numactl", "omp_places", "cray_mpich", NULL};
 
 /* Options of both commands. Those of berth bind alone stand first, those of berth exec alone last.

@@ -166,7 +166,7 @@ def bash_completes_what_the_tables_have():
         assert {word for pair in its for word in pair if word} | {"--socket", "--json"} <= set(offered), (name, offered)
         assert all(word.startswith("-") for word in offered)
     assert bash("bind", "-n", "8", "--form") == ["--format"]
-    assert bash("bind", "--format", "") == ["table", "env", "slurm", "rankfile", "numactl", "omp_places", "cray_mpich"]
+    assert bash("bind", "--format", "") == ["table", "env", "slurm", "flux", "rankfile", "numactl", "omp_places", "cray_mpich"]
     assert bash("bind", "--order", "=", "f") == ["free"] and bash("bind", "--order", "=") == ["free", "rank"]
     assert bash("bind", "-n", "") == [] and bash("bind", "--pattern", "all") == ["alltoall", "allreduce"]
     assert bash("alloc", "--kind", "pinned,d") == ["pinned,device"]
@@ -206,7 +206,7 @@ def zsh_completes_what_the_tables_have():
     for name, its in table.items():
         offered = zsh(name, "-")
         assert {word for pair in its for word in pair if word} | {"--socket", "--json"} <= set(offered), (name, offered)
-    assert zsh("bind", "--format", "") == ["table", "env", "slurm", "rankfile", "numactl", "omp_places", "cray_mpich"] == zsh("bind", "--format=")
+    assert zsh("bind", "--format", "") == ["table", "env", "slurm", "flux", "rankfile", "numactl", "omp_places", "cray_mpich"] == zsh("bind", "--format=")
     assert zsh("alloc", "--kind", "pinned,") == ["system", "pinned", "managed", "device"]
     assert zsh("matrix", "") == metrics() and zsh("record", "") == ["files -/"] and zsh("bind", "--flows", "") == ["files "]
     assert zsh("slurm", "") == ["prolog", "epilog", "task", "health"]

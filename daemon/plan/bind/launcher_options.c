@@ -7,6 +7,7 @@
 
 #include "node/gpu.h"
 #include "node/locality.h"
+#include "plan/bind/visible.h"
 
 struct work {
     const struct graph *graph;
@@ -70,6 +71,20 @@ static unsigned gres_index(const struct graph *graph, place_id gpu)
     return by_minor ? lower_minor : lower_number;
 }
 
+/* Puts the number of one gpu, or the mask of several. */
+static void put_gpus(struct work *work, const unsigned *number, size_t count)
+{
+    char text[CPUSET_MAX / 4 + 4];
+    struct cpuset gpus = {0};
+    for (size_t i = 0; i < count; i++)
+        cpuset_add(&gpus, number[i]);
+    if (count == 1)
+        cpuset_format_list(&gpus, text, sizeof text);
+    else
+        cpuset_format_mask(&gpus, text, sizeof text);
+    fputs(text, work->file);
+}
+
 static void put_slurm(struct work *work)
 {
     const struct bind_answer *answer = work->answer;
@@ -85,18 +100,46 @@ static void put_slurm(struct work *work)
         fprintf(work->file, "%s%s", t == 0 ? "--cpu-bind=mask_cpu:" : ",", text);
     }
     for (size_t t = 0; each > 0 && t < answer->task_count; t++) {
-        struct cpuset gpus = {0};
+        unsigned number[CPUSET_MAX];
         for (size_t i = 0; i < each; i++)
-            cpuset_add(&gpus, gres_index(work->graph, answer->task[t].gpus[i]));
-        if (each == 1)
-            cpuset_format_list(&gpus, text, sizeof text);
-        else
-            cpuset_format_mask(&gpus, text, sizeof text);
-        fprintf(work->file, "%s%s",
+            number[i] = gres_index(work->graph, answer->task[t].gpus[i]);
+        fprintf(work->file, "%s",
                 t > 0       ? ","
                 : each == 1 ? " --gpu-bind=map_gpu:"
-                            : " --gpu-bind=mask_gpu:",
-                text);
+                            : " --gpu-bind=mask_gpu:");
+        put_gpus(work, number, each);
+    }
+}
+
+/* ---- flux run ---- */
+
+static bool has_one_vendor(const struct graph *graph)
+{
+    place_id first = graph_next(graph, PLACE_GPU, 0);
+    for (place_id g = first; g != PLACE_NONE; g = graph_next(graph, PLACE_GPU, g + 1))
+        if (gpu_vendor(graph_place(graph, g)) != gpu_vendor(graph_place(graph, first)))
+            return false;
+    return true;
+}
+
+/* Separates tasks by semicolons, so masks without commas stand for sets. */
+static void put_flux(struct work *work)
+{
+    const struct bind_answer *answer = work->answer;
+    char text[CPUSET_MAX / 4 + 4];
+    size_t each = (size_t)answer->gpus_per_task;
+    work->is_right = has_one_vendor(work->graph);
+    for (size_t t = 0; t < answer->task_count; t++) {
+        cpuset_format_mask(&answer->task[t].cpus, text, sizeof text);
+        fprintf(work->file, "%s%s", t == 0 ? "-o cpu-affinity=map:" : ";", text);
+    }
+    for (size_t t = 0; each > 0 && t < answer->task_count; t++) {
+        unsigned number[CPUSET_MAX] = {0};
+        for (size_t i = 0; i < each; i++)
+            work->is_right =
+                visible_index(work->graph, answer->task[t].gpus[i], &number[i]) && work->is_right;
+        fputs(t == 0 ? " -o gpu-affinity=map:" : ";", work->file);
+        put_gpus(work, number, each);
     }
 }
 
@@ -222,6 +265,7 @@ static const struct {
     void (*put)(struct work *work);
 } launchers[LAUNCHERS] = {
     [LAUNCHER_SLURM] = {"slurm", put_slurm},
+    [LAUNCHER_FLUX] = {"flux", put_flux},
     [LAUNCHER_RANKFILE] = {"rankfile", put_rankfile},
     [LAUNCHER_OMP_PLACES] = {"omp_places", put_omp_places},
     [LAUNCHER_NUMACTL] = {"numactl", put_numactl},

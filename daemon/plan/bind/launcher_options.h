@@ -14,6 +14,10 @@ enum launcher {
      * and of every L3 all cores but the same few (less than half) that a site keeps for the system.
      */
     LAUNCHER_SLURM,
+    /* flux run's "-o cpu-affinity=map:0xfe;0xfe00 -o gpu-affinity=map:0;1" (masks for several gpus
+     * a task). Flux binds to the cpus of the node as the system numbers them, whatever the job has,
+     * and its gpu map is the value of CUDA_VISIBLE_DEVICES: gpus of one vendor, none in parts. */
+    LAUNCHER_FLUX,
     /* Open MPI's rank file, a line for each task. It counts cores as hwloc does, by package and
      * locality. */
     LAUNCHER_RANKFILE,

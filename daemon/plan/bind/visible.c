@@ -59,10 +59,9 @@ static uint64_t order_of(const struct place *gpu)
     return is_whole && gpu->pci != NULL ? pci_parse(gpu->pci) : PCI_NONE;
 }
 
-/* By its place among all of its vendor. Those before it must be visible where the task runs: they
- * are counted. */
-static bool index_name(const struct graph *graph, const struct allowed *allowed, place_id gpu,
-                       char name[NAME_SIZE])
+/* Counts those before a GPU among all of its vendor; allowed: these must be there, NULL any. */
+static bool index_of(const struct graph *graph, const struct allowed *allowed, place_id gpu,
+                     unsigned *ret_index)
 {
     uint64_t mine = order_of(graph_place(graph, gpu));
     unsigned index = 0;
@@ -72,12 +71,30 @@ static bool index_name(const struct graph *graph, const struct allowed *allowed,
         if (gpu_vendor(graph_place(graph, g)) != gpu_vendor(graph_place(graph, gpu)))
             continue;
         if (other == PCI_NONE || (g != gpu && other == mine) ||
-            (other < mine && !allowed_has_gpu(allowed, g)))
+            (other < mine && allowed != NULL && !allowed_has_gpu(allowed, g)))
             return false;
         index += other < mine;
     }
-    snprintf(name, NAME_SIZE, "%u", index);
+    *ret_index = index;
     return true;
+}
+
+bool visible_index(const struct graph *graph, place_id gpu, unsigned *ret_index)
+{
+    return gpu_vendor(graph_place(graph, gpu)) != VENDOR_UNKNOWN &&
+           index_of(graph, NULL, gpu, ret_index);
+}
+
+/* By its place among all of its vendor. Those before it must be visible where the task runs: they
+ * are counted. */
+static bool index_name(const struct graph *graph, const struct allowed *allowed, place_id gpu,
+                       char name[NAME_SIZE])
+{
+    unsigned index = 0;
+    bool is_known = index_of(graph, allowed, gpu, &index);
+    if (is_known)
+        snprintf(name, NAME_SIZE, "%u", index);
+    return is_known;
 }
 
 /* Lists the GPUs of one vendor; NULL in ret when there are none or one cannot be named, of which a

@@ -26,4 +26,8 @@ struct visible {
 enum berth_code visible_make(const struct graph *graph, const struct allowed *allowed,
                              const place_id *gpus, size_t count, struct reasons *warnings,
                              struct visible *ret, struct berth_err *err);
+
+/* Gives the number by which a runtime counts a GPU where it sees all of the node. False where no
+ * order is known, and for a part of a GPU. */
+bool visible_index(const struct graph *graph, place_id gpu, unsigned *ret_index);
 void visible_done(struct visible *visible);

@@ -76,6 +76,57 @@ static void gpus_count_by_minor(void **state)
     end(&f);
 }
 
+static void assert_flux(struct graph *take_graph, const char *cpus, int tasks, int gpus,
+                        const char *expected)
+{
+    struct fixture f = answer_over(
+        take_graph, cpus,
+        (struct bind_request){
+            .tasks = tasks, .gpus_per_task = gpus, .cores_per_task = 1, .threads_per_core = 1});
+    char *text = NULL;
+    struct berth_err err = {0};
+    assert_int_equal(launcher_options(LAUNCHER_FLUX, f.snap, &f.allowed, &f.answer, NULL,
+                                      &f.answer.warnings, &text, &err),
+                     BERTH_OK);
+    if (expected != NULL)
+        assert_string_equal(text, expected);
+    else
+        assert_null(text);
+    free(text);
+    end(&f);
+}
+
+/* Gives KFD nodes to the gpus, by which ROCr counts them. */
+static struct graph *with_kfd_nodes(struct graph *graph, int first, int step)
+{
+    for (int g = 0; g < 8; g++) {
+        char node[8];
+        snprintf(node, sizeof node, "%d", first + g * step);
+        place_set_detail(&graph->places[nodes_place(graph, PLACE_GPU, g)], "kfd_node", node);
+    }
+    return graph;
+}
+
+static void flux_counts_gpus_as_runtimes_do(void **state)
+{
+    (void)state;
+    assert_flux(with_kfd_nodes(nodes_mi250x(), 4, 1), NULL, 4, 2,
+                "-o cpu-affinity=map:0x1000000000000;0x10000;0x1;0x100000000 "
+                "-o gpu-affinity=map:0x3;0xc;0x30;0xc0");
+    assert_flux(with_kfd_nodes(nodes_mi250x(), 20, -1), NULL, 4, 2,
+                "-o cpu-affinity=map:0x1000000000000;0x10000;0x1;0x100000000 "
+                "-o gpu-affinity=map:0xc0;0x30;0xc;0x3");
+    /* a part of the node will do: Flux counts all cpus */
+    assert_flux(with_kfd_nodes(nodes_mi250x(), 4, 1), "48-63", 1, 1,
+                "-o cpu-affinity=map:0x1000000000000 -o gpu-affinity=map:0");
+    assert_flux(nodes_cpu(&(struct shape){2, 1, 1, 4, 1, INT64_C(1) << 34}), NULL, 2, 0,
+                "-o cpu-affinity=map:0x1;0x10");
+    assert_flux(nodes_mi250x(), NULL, 4, 2, NULL); /* no order is known */
+    struct graph *graph = with_kfd_nodes(nodes_mi250x(), 4, 1);
+    place_set_detail(&graph->places[nodes_place(graph, PLACE_GPU, 7)], "vendor", "nvidia");
+    assert_flux(graph, NULL, 1, 1, NULL); /* two runtimes, one variable */
+}
+
 static void lines_for_other_launchers(void **state)
 {
     (void)state;
@@ -170,11 +221,7 @@ static void amd_gpus_by_uuid_or_by_index(void **state)
     assert_null(visible.rocr);
     assert_int_equal(warnings.count, 1);
     visible_done(&visible);
-    for (int g = 0; g < 8; g++) {
-        char node[8];
-        snprintf(node, sizeof node, "%d", 20 - g);
-        place_set_detail(&graph->places[nodes_place(graph, PLACE_GPU, g)], "kfd_node", node);
-    }
+    with_kfd_nodes(graph, 20, -1);
     visible = visible_of(graph, two, 2, &warnings);
     assert_string_equal(visible.rocr, "GPU-00ce888172edb11f,7");
     visible_done(&visible);
@@ -277,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slurm_is_for_the_whole_node_only),
         cmocka_unit_test(gpus_count_by_minor),
+        cmocka_unit_test(flux_counts_gpus_as_runtimes_do),
         cmocka_unit_test(lines_for_other_launchers),
         cmocka_unit_test(a_rank_file_counts_as_hwloc_does),
         cmocka_unit_test(amd_gpus_by_uuid_or_by_index),
