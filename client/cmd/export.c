@@ -31,10 +31,10 @@ static const struct cmd_option options[] = {
                .help = "rankfile: whole cores of each task"},
 };
 
-#define FORMATS "hwloc, nccl, rccl, gres, dot, prometheus, nfd, dra, rankfile"
+#define FORMATS "hwloc, nccl, rccl, gres, dot, prometheus, nfd, dra, ucx, rankfile"
 
-static const char *const formats[] = {"hwloc",      "nccl", "rccl", "gres",     "dot",
-                                      "prometheus", "nfd",  "dra",  "rankfile", NULL};
+static const char *const formats[] = {"hwloc", "nccl", "rccl", "gres",     "dot", "prometheus",
+                                      "nfd",   "dra",  "ucx",  "rankfile", NULL};
 
 static int fill_format(struct cmd *cmd, json_t *parameters)
 {
@@ -167,7 +167,8 @@ const struct cmd_command cmd_export = {
          "libraries. nccl, rccl: a file for NCCL_TOPO_FILE. gres: lines of Slurm's gres.conf. "
          "dot: a drawing for Graphviz. prometheus: metrics for node_exporter's textfile "
          "collector. nfd: labels of a Kubernetes node, a feature file. dra: a ResourceSlice of "
-         "Kubernetes. rankfile: Open MPI's, as berth bind --format rankfile.",
+         "Kubernetes. ucx: bandwidths for UCX's variables. rankfile: Open MPI's, as berth bind "
+         "--format rankfile.",
          "Values are measured, or published where the node is a recording; what is not known "
          "is left out."},
 };

@@ -7,7 +7,7 @@
 #include "export/formats.h"
 
 const char *const export_names[] = {"hwloc",      "nccl", "rccl", "gres", "dot",
-                                    "prometheus", "nfd",  "dra",  NULL};
+                                    "prometheus", "nfd",  "dra",  "ucx",  NULL};
 
 bool export_needs_view(enum export_format format)
 {
@@ -61,6 +61,9 @@ enum berth_code export_write(enum export_format format, const struct export_inpu
         break;
     case EXPORT_DRA:
         code = export_dra(input, text, err);
+        break;
+    case EXPORT_UCX:
+        code = export_ucx(input, text, err);
         break;
     }
     if (code == BERTH_OK && text->failed)

@@ -29,7 +29,8 @@ enum export_format {
     EXPORT_DOT,
     EXPORT_PROMETHEUS,
     EXPORT_NFD,
-    EXPORT_DRA
+    EXPORT_DRA,
+    EXPORT_UCX
 };
 
 extern const char *const export_names[]; /* in that order, ends with NULL */

@@ -46,3 +46,9 @@ bool export_nfd(const struct export_input *input, struct print *text);
  * InvalidParameter over 128 gpus. Source: the API resource.k8s.io/v1 of Kubernetes. */
 enum berth_code export_dra(const struct export_input *input, struct print *text,
                            struct berth_err *err);
+
+/* Writes variables of UCX's for bandwidths, NAME=value for a shell's export, with comments that
+ * name the values behind them. Measured values alone: a variable replaces UCX's own estimate.
+ * ABSENT without any. Source: ucx_info -c. */
+enum berth_code export_ucx(const struct export_input *input, struct print *text,
+                           struct berth_err *err);

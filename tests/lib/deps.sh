@@ -13,7 +13,7 @@ packages() {
     test)
         echo clang libclang-rt-14-dev g++ binutils procps util-linux python3 sqlite3 strace \
             systemd man-db groff-base mandoc zsh graphviz hwloc-nox libxml2-utils prometheus prometheus-node-exporter openmpi-bin \
-            libopenmpi-dev mpich libmpich-dev gfortran libslurm-dev libglpk-dev librsvg2-bin \
+            libopenmpi-dev mpich libmpich-dev ucx-utils gfortran libslurm-dev libglpk-dev librsvg2-bin \
             python3-setuptools python3-wheel python3-venv python3-pip-whl mypy python3-pytest \
             python3-numpy python3-mpi4py
         ;;

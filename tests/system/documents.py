@@ -344,7 +344,7 @@ def guides_show_what_commands_print():
 
     In EXPORT.md the node of a section applies to commands without one. "..." is a gap.
     """
-    nodes = {"hwloc": "h200x4", "nccl, rccl": "h200x4", "gres": "mi250x", "dot": "mi250x", "prometheus": "h200x4", "rankfile": "mi250x"}
+    nodes = {"hwloc": "h200x4", "nccl, rccl": "h200x4", "gres": "mi250x", "dot": "mi250x", "prometheus": "h200x4", "ucx": "h200x4", "rankfile": "mi250x"}
     wrong, run = [], 0
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
     with tempfile.TemporaryDirectory() as folder:

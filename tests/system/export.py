@@ -400,6 +400,49 @@ def test_wrong_words():
     assert json.loads(berth(node, "--json", "export", "dot")[1])["text"] == export(node, "dot")
 
 
+def ucx_variables(text):
+    return dict(line.split("=", 1) for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def test_ucx_takes_each_rate():
+    """ucx_info shows the measured rates with the variables, and UCX's own estimates without: of the transports through memory by
+    UCX_MM_BW, of a copy into a buffer by the size from which messages go by rendezvous.
+    """
+    info = tool("ucx_info")
+    given = ucx_variables(export(NODES / "h200x4", "ucx"))
+    assert set(given) == {"UCX_MM_BW", "UCX_BCOPY_BW"}, given
+    rates = {name: float(text.removesuffix("Bps")) for name, text in given.items()}
+    measured = [cell["value"] for cell in cells(NODES / "h200x4", "cpu_copy") if cell["from"] != cell["to"]]
+    assert len(measured) == 2 and abs(rates["UCX_MM_BW"] - sum(measured) / 2) < 1, (rates, measured)
+    plain = {name: text for name, text in os.environ.items() if not name.startswith("UCX_")}
+
+    def bandwidths(variables):
+        text = subprocess.run([info, "-d"], env={**plain, **variables}, capture_output=True, text=True, check=True).stdout
+        return dict(re.findall(r"Transport: (posix|sysv)\n(?:#.*\n)*?#\s+bandwidth: 0.00/ppn \+ ([\d.]+) MB/sec", text))
+
+    shown = bandwidths(given)
+    if not shown:
+        raise LeftOut("UCX offers no transport through memory here")
+    assert set(shown.values()) == {f"{rates['UCX_MM_BW'] / 2 ** 20:.2f}"}, (shown, rates)
+    assert not set(shown.values()) & set(bandwidths({}).values())
+
+    def eager_limit(variables):
+        """The protocols' estimates say where copying through buffers ends."""
+        done = subprocess.run([info, "-e", "-u", "t", "-D", "shm"], capture_output=True, text=True, check=True,
+                              env={**plain, "UCX_PROTO_ENABLE": "y", "UCX_TLS": "posix,cma", **variables})
+        limits = re.findall(r"\| +\d+\.\.(\d+|inf) \| eager copy-in copy-out", done.stdout)
+        return float(limits[-1]) if limits else None
+
+    limits = [eager_limit({**given, "UCX_BCOPY_BW": f"{rates['UCX_BCOPY_BW'] * factor:.0f}Bps"}) for factor in (0.25, 1)] + [eager_limit({})]
+    if None in limits:
+        raise LeftOut("UCX has no protocol estimates here")
+    assert limits[0] < limits[1] != limits[2], limits
+
+
+def test_ucx_has_what_was_measured_alone():
+    assert berth(NODES / "mi250x", "export", "ucx")[::2] == (65, "berth: no rate was measured here for which UCX has a variable\n"), "published values are no reason"
+
+
 if __name__ == "__main__":
     sys.exit(run_tests([test for name, test in sorted(globals().items(), key=lambda item: getattr(getattr(item[1], "__code__", None), "co_firstlineno", 0))
                         if name.startswith("test_")]) > 0)
