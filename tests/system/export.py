@@ -356,13 +356,14 @@ def test_open_mpi_binds_within_a_cpuset():
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         raise LeftOut("one cpu only")
-    line = re.search(r"load the file with `((?:HWLOC_\w+=\S+ ?)+)`", (HERE.parent.parent / "docs/EXPORT.md").read_text()).group(1)
+    rows = re.findall(r"^\| `(HWLOC_\w+)=(\S+)` \|", (HERE.parent.parent / "docs/EXPORT.md").read_text(), re.M)
+    assert len(rows) == 5, rows
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     with Daemon("--no-probe") as daemon, cpuset(cpus[-1]) as confine:
         path = daemon.directory / "node.xml"
         done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "export", "hwloc", "-o", path], capture_output=True, text=True)
         assert done.returncode == 0, done
-        documented = dict(word.split("=", 1) for word in line.replace("node.xml", str(path)).split())
+        documented = {**dict(rows), "HWLOC_XMLFILE": str(path)}
         for variables in ({}, documented):
             done = subprocess.run([mpirun, "-n", "1", "--bind-to", "core", "grep", "Cpus_allowed_list", "/proc/self/status"], capture_output=True, text=True, timeout=60,
                                   env={**os.environ, **as_root, **variables}, preexec_fn=confine)
