@@ -116,6 +116,23 @@ static json_t *fold(struct cmd *cmd, const struct ui *ui, json_t *matrix)
     return folded != NULL ? folded : json_incref(matrix);
 }
 
+static json_t *ask_matrix(struct cmd *cmd, const char *metric)
+{
+    return cmd_try(cmd->berth, "io.berth.Fabric.GetMatrix", json_pack("{s:s}", "metric", metric));
+}
+
+/* Adds the measurements under the noise to the noise. */
+static void put_noise(struct cmd *cmd, struct ui *ui, const json_t *reply)
+{
+    json_t *bandwidth = ask_matrix(cmd, "memory_bandwidth"),
+           *latency = ask_matrix(cmd, "memory_latency"),
+           *kernels = ask_matrix(cmd, "host_gpu_kernel");
+    ui_noise(ui, reply, &(struct ui_noise){bandwidth, latency, kernels});
+    json_decref(bandwidth);
+    json_decref(latency);
+    json_decref(kernels);
+}
+
 static int run(struct cmd *cmd)
 {
     if (cmd->operand_count == 0)
@@ -148,6 +165,8 @@ static int run(struct cmd *cmd)
             ui_put(&ui, "  ");
             ui_paragraph(&ui, 2, ui_member(drawn, "note"));
         }
+        if (strcmp(cmd->operand[0], "memory_noise") == 0)
+            put_noise(cmd, &ui, reply);
         json_decref(asked);
         json_decref(drawn);
         json_decref(defaults);

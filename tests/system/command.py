@@ -257,6 +257,30 @@ def no_rate_and_no_interval_that_nobody_measured():
     assert "95 % interval" in said("h200x2", "matrix", "gpu_gpu_copy_engine")
 
 
+def noise_stands_beside_what_it_costs():
+    """Rates and latencies with and without noise, of gpus from the copy kernels."""
+    def said(node, *words):
+        status, out, err = berth("--node", HERE.parent / "nodes" / node, *words)
+        assert status == 0, (words, err)
+        return out
+
+    rows = [line.split() for line in said("h200x4", "matrix", "memory_noise").split("Alone, and beside")[1].splitlines()[2:]]
+    assert len(rows) == 8 and rows[0] == ["gpu0", "numa0", "read", "51.3", "GB/s", "36.0", "GB/s", "70", "%", "169", "GB/s"], rows
+    assert "Alone" not in said("h200x1", "matrix", "memory_noise"), "no rows, no table"
+    with tempfile.TemporaryDirectory() as folder:
+        node = pathlib.Path(folder) / "noisy"
+        shutil.copytree(NODE, node)
+        axes = {"noise": "numa"}
+        values = [("memory_latency", {}, 100), ("memory_latency", axes, 150), ("memory_noise", axes, 20e9), ("memory_bandwidth", axes, 8e9),
+                  ("memory_noise", {**axes, "beside": "read"}, 30e9)]
+        lines = [{"record": "run", "schema": 1, "probe": "gpu", "backend": "hip", "started_at": 0, "source": "published", "conditions": {}},
+                 *({"record": "value", "metric": metric, "from": "llc0", "to": "numa0", "axes": where, "value": value} for metric, where, value in values),
+                 {"record": "end", "status": "complete", "elapsed_ns": 1}]
+        (node / "measurements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        rows = [line.split() for line in said(node, "matrix", "memory_noise").split("Alone, and beside")[1].splitlines()[2:]]
+        assert sorted(row[2:] for row in rows) == [["latency", "100", "ns", "150", "ns", "150", "%", "20", "GB/s"], ["read", "-", "8", "GB/s", "-", "30", "GB/s"]], rows
+
+
 def a_private_daemon_ends_with_its_command():
     with Service(lambda message: []) as other:  # somebody else's socket stays untouched
         assert berth("--node", NODE, "topo", socket_path=other.path)[0] == 0
@@ -517,7 +541,7 @@ def gpus_that_cannot_be_opened_are_told_by_their_file():
 
 TESTS = [an_unproven_plan_names_the_bound, a_day_of_the_history_tells_its_values, 
     help_comes_from_the_table, wrong_usage_is_64_and_one_line, choices_are_those_of_the_schema, no_daemon_is_69_and_says_what_to_do, a_recorded_node_is_drawn_and_planned_for,
-    no_rate_and_no_interval_that_nobody_measured, a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, an_empty_node_is_not_this_machine,
+    no_rate_and_no_interval_that_nobody_measured, noise_stands_beside_what_it_costs, a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, an_empty_node_is_not_this_machine,
     bind_says_what_can_be_checked, closed_standard_descriptors_lose_no_error, errors_of_the_daemon_have_their_statuses,
     daemons_that_lie_are_survived, json_is_what_the_daemon_wrote, health_tells_by_its_status, a_recording_stays_in_its_folder,
     probing_shows_progress_and_what_was_left_out, interrupting_a_probe_detaches, waiting_sees_a_daemon_come_and_become_ready,
