@@ -153,9 +153,9 @@ bool report_history(struct ui *page, const struct report_series *series)
     ui_put(page, "<div class=\"card\"><h3>");
     picture_text(page, series->metric);
     ui_put(page, " from ");
-    picture_text(page, series->from);
+    picture_text(page, ui_place(series->from, first));
     ui_put(page, " to ");
-    picture_text(page, series->to);
+    picture_text(page, ui_place(series->to, last));
     ui_put(page, "</h3>\n<svg viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" role=\"img\">\n", WIDTH,
            HEIGHT, WIDTH);
     ui_put(page, "<text x=\"%.0f\" y=\"12\">", LEFT);
