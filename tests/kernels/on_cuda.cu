@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gpu_kernels.cu"
+#include "gpu/driver/gpu_kernels.cu"
 
 static void must(cudaError_t error, const char *what)
 {
