@@ -86,10 +86,10 @@ def play(peer, line):
             return
         raise AssertionError(f"it said {said}")
     elif line.startswith("<end"):
-        said = peer.receive(10)
+        said = peer.receive(60)
         assert said is None, f"it said {said}"
     elif line.startswith("< "):
-        said = peer.receive(10)
+        said = peer.receive(60)
         assert said is not None, "it closed"
         assert line == "< any" or matches(json.loads(line[2:]), json.loads(said)), f"it said {said[:2000]}"
 

