@@ -225,6 +225,9 @@ $(BUILD)/bin/berth: $(call obj,client/main.c) $(BUILD)/libcommand.a $(BUILD)/lib
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(NUMA_ARCHIVE) $(call pkg_libs,jansson) -lm
+# The launcher beside the compiler that built the MPI probe.
+$(call obj,client/cmd/probe_mpi.c): \
+    DEFINES += $(if $(MPI),-DBERTH_MPIEXEC='"$(subst mpicc,mpiexec,$(notdir $(MPICC)))"')
 # The live view: linked to ncurses, which the command is not.
 $(call obj,$(TOP_SRC)): ALL_CFLAGS += $(call pkg_cflags,ncursesw)
 $(BUILD)/bin/berth-top: $(call obj,$(TOP_SRC)) $(BUILD)/libcommand.a $(BUILD)/lib/libberth.a

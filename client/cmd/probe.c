@@ -5,12 +5,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/probe_mpi.h"
 #include "cmd/stream.h"
 #include "ui/answer.h"
 
 #define INTERRUPTED 130 /* exit status of ctrl-C in shells */
 
-enum { FULL, FORCE, EXPLAIN, OPTIONS };
+enum { FULL, FORCE, EXPLAIN, MPI, RANKS, LAUNCHER, TIMEOUT, RECORDS, OPTIONS };
 
 static const struct cmd_option options[] = {
     [FULL] = {.name = "full",
@@ -21,6 +22,18 @@ static const struct cmd_option options[] = {
     [EXPLAIN] = {.name = "explain",
                  .help = "measure nothing; say what kernels wait for on the way between two "
                          "places, such as gpu0 gpu1 or gpu0 numa0"},
+    [MPI] = {.name = "mpi", .help = "messages and collectives of MPI, by ranks under mpiexec"},
+    [RANKS] = {.name = "ranks", .value = "N", .help = "with --mpi: so many; without it one a core"},
+    [LAUNCHER] = {.name = "launcher",
+                  .value = "COMMAND",
+                  .help = "with --mpi: in place of mpiexec; -n N and the probe follow"},
+    [TIMEOUT] = {.name = "timeout",
+                 .value = "TIME",
+                 .help = "with --mpi: end the launcher after so long (50s, with --full 5m)"},
+    [RECORDS] = {.name = "records",
+                 .value = "FILE",
+                 .help =
+                     "measure nothing; store what berth-probe-mpi printed, - is standard input"},
 };
 
 struct probe {
@@ -107,8 +120,35 @@ static int run_explain(struct cmd *cmd)
     return cmd_explain(cmd);
 }
 
+static int run_mpi(struct cmd *cmd)
+{
+    const char *ranks = cmd_value(cmd, &options[RANKS]),
+               *launcher = cmd_value(cmd, &options[LAUNCHER]),
+               *timeout = cmd_value(cmd, &options[TIMEOUT]),
+               *records = cmd_value(cmd, &options[RECORDS]);
+    struct cmd_probe_mpi mpi = {.launcher = launcher,
+                                .limit_s = cmd_has(cmd, &options[FULL]) ? 300 : 50,
+                                .is_full = cmd_has(cmd, &options[FULL])};
+    if (cmd->operand_count > 0 || cmd_has(cmd, &options[FORCE]))
+        return cmd_usage(cmd, "--mpi and --records take no metric and no --force");
+    if (records != NULL && cmd_has(cmd, &options[MPI]))
+        return cmd_usage(cmd, "--records measures nothing: without --mpi");
+    if (records != NULL)
+        return cmd_probe_records(cmd, records);
+    if (!cmd_has(cmd, &options[MPI]))
+        return cmd_usage(cmd, "--ranks, --launcher and --timeout are for --mpi");
+    if (timeout != NULL && !cmd_parse_time(timeout, &mpi.limit_s))
+        return cmd_usage(cmd, "--timeout takes a time such as 90s or 5m, not %.40s", timeout);
+    if (ranks != NULL && !lib_parse_count(ranks, 2, 4096, &mpi.ranks))
+        return cmd_usage(cmd, "--ranks takes a number from 2 to 4096, not %.40s", ranks);
+    return cmd_probe_mpi(cmd, &mpi);
+}
+
 static int run(struct cmd *cmd)
 {
+    for (int option = MPI; option <= RECORDS; option++)
+        if (cmd_has(cmd, &options[option]))
+            return run_mpi(cmd);
     if (cmd_has(cmd, &options[EXPLAIN]))
         return run_explain(cmd);
     json_t *request =

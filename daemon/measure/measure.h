@@ -5,7 +5,7 @@
  * Main types: struct sched (the schedule), struct runner (one probe at work), struct
  *   run_parser (the records of a run).
  * Uses: base node varlink discover health cost claim store
- * Public headers: guardian.h measure.h offspring.h sched.h
+ * Public headers: given_run.h guardian.h measure.h offspring.h sched.h
  * Shown by: tests/unit/measure, tests/survival
  */
 #pragma once

@@ -71,6 +71,11 @@ static const struct program programs[] = {
      .variant = "xnack",
      .environment = with_xnack,
      .start_ms = 60000},
+    {.name = "mpi",
+     .file = "berth-probe-mpi",
+     .metrics = "mpi_latency,mpi_bandwidth,mpi_collective_latency,mpi_collective_bandwidth,"
+                "mpi_internode_bandwidth",
+     .is_given = true},
 };
 
 const struct program *programs_all(size_t *ret_count)
@@ -104,10 +109,18 @@ const struct program *programs_find(enum metric metric, bool is_gpu)
 {
     const struct program *found = NULL;
     for (size_t i = 0; i < sizeof programs / sizeof programs[0] && found == NULL; i++)
-        if (programs[i].is_gpu == is_gpu && !programs[i].full_only &&
+        if (programs[i].is_gpu == is_gpu && !programs[i].full_only && !programs[i].is_given &&
             programs_measures(&programs[i], metric_info(metric)->name))
             found = &programs[i];
     return found;
+}
+
+bool programs_is_given(enum metric metric)
+{
+    bool is = false;
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
+        is |= programs[i].is_given && lists_meet(metric_info(metric)->name, programs[i].metrics);
+    return is;
 }
 
 bool programs_is_key(const struct program *program, enum metric metric)
@@ -163,6 +176,8 @@ bool programs_runs(const struct program *program, const struct config *config,
                    const struct graph *graph, char *ret_path, size_t size)
 {
     locate(program, config, ret_path, size);
+    if (program->is_given)
+        return false;
     if (program->is_gpu && (!has_gpu_of(graph, program->vendor) ||
                             (program->beside != NULL && !has_gpu_of(graph, program->beside))))
         return false;

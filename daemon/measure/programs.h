@@ -26,6 +26,7 @@ struct program {
     const char *beside;  /* ... and one of this vendor too; NULL not needed */
     const char *backend; /* argument --backend; NULL: see programs_backend */
     bool full_only;
+    bool is_given; /* the daemon never runs it: somebody hands its records in (Health.AddRun) */
     const char *variant;            /* argument --variant; NULL none */
     const char *const *environment; /* as in runner_spec */
     uint64_t start_ms;              /* largest time before it measures */
@@ -39,6 +40,9 @@ bool programs_measures(const struct program *program, const char *metrics);
 /* Returns the program without variants that measures the metric of a GPU, or of other places; NULL
  * none. */
 const struct program *programs_find(enum metric metric, bool is_gpu);
+
+/* True when the records of a program that the daemon never runs have values of the metric. */
+bool programs_is_given(enum metric metric);
 
 /* True when plans and health rest on the metric first. */
 bool programs_is_key(const struct program *program, enum metric metric);

@@ -49,9 +49,9 @@ struct sched {
     bool waits;       /* ... and waits for the drivers' facts */
     unsigned cut;     /* number of interruptions in a row */
     struct sched_background background;
-    unsigned quiet;           /* builds among writing that nobody waits for */
-    unsigned kept;            /* background runs */
-    struct build *accept_due; /* waits for the background; NULL none */
+    unsigned quiet;         /* builds among writing that nobody waits for */
+    unsigned kept;          /* background runs */
+    struct build *user_due; /* of a user, waits for the background; NULL none */
     struct sched_again again;
     struct sched_upkeep upkeep;
     struct sched_watch watch;
@@ -75,8 +75,8 @@ struct build {
     struct run run;
     bool *selected; /* ACCEPT, like the next three */
     struct accepted accepted;
-    sched_accepted accepted_done;
-    void *accepted_arg;
+    sched_accepted user_done; /* ACCEPT, and RUN of a user; NULL none */
+    void *user_arg;
     const struct snapshot *base; /* referenced */
     uint64_t generation;
     const struct snapshot *result;
@@ -274,7 +274,7 @@ void sched_begin(struct sched *sched)
 enum sched_state sched_state(const struct sched *sched)
 {
     return sched_probe_is_active(&sched->probe) || sched_load_is_running(&sched->load) ||
-                   sched->writing > sched->quiet || sched->accept_due != NULL || sched->waits
+                   sched->writing > sched->quiet || sched->user_due != NULL || sched->waits
                ? SCHED_PROBING
                : SCHED_READY;
 }
@@ -342,8 +342,8 @@ static void build_done(struct sched_job *job)
         sched_upkeep_due(&sched->upkeep);
     if (build->kind == BUILD_NOTES)
         sched_upkeep_log(&build->store_note);
-    if (build->kind == BUILD_ACCEPT)
-        build->accepted_done(build->accepted_arg, build->err.code, &build->accepted, &build->err);
+    if (build->user_done != NULL)
+        build->user_done(build->user_arg, build->err.code, &build->accepted, &build->err);
     /* GPUs have appeared */
     if (build->kind == BUILD_DISCOVER && sched->stopped == NULL &&
         !sched_facts_was_queried(&sched->facts))
@@ -517,11 +517,11 @@ static bool step_background(struct sched *sched)
     return false;
 }
 
-/* Starts the acceptance that waited for the background. */
-static void start_accept(struct sched *sched)
+/* Starts the user's build that waited for the background. */
+static void start_user_build(struct sched *sched)
 {
-    struct build *build = sched->accept_due;
-    sched->accept_due = NULL;
+    struct build *build = sched->user_due;
+    sched->user_due = NULL;
     snapshot_unref(build->base);
     build->base = snapshot_ref(sched->snapshot);
     queue_build(sched, build);
@@ -535,8 +535,8 @@ static void next_step(struct sched *sched)
         (sched_load_is_running(&sched->load) && !sched_load_is_due(&sched->load)) ||
         sched_probe_is_running(&sched->background.probe) || step_background(sched))
         return;
-    if (sched->accept_due != NULL) {
-        start_accept(sched);
+    if (sched->user_due != NULL) {
+        start_user_build(sched);
         return;
     }
     if (sched_load_is_due(&sched->load)) {
@@ -574,7 +574,7 @@ static enum berth_code check_idle(const struct sched *sched, bool is_changed, bo
 {
     bool loading = sched_load_is_running(&sched->load),
          probing = sched_probe_is_active(&sched->probe) || loading,
-         writing = sched->writing > sched->quiet || sched->accept_due != NULL;
+         writing = sched->writing > sched->quiet || sched->user_due != NULL;
     if (!is_changed)
         return err_set(err, BERTH_UNAVAILABLE, "%s is not this machine: a recorded node %s",
                        sched->snapshot->graph->name, what);
@@ -587,6 +587,17 @@ static enum berth_code check_idle(const struct sched *sched, bool is_changed, bo
                           : "the node is being looked at again: ask in a moment");
     err_text(err, 0, probing ? "probe" : "discovery");
     return code;
+}
+
+/* Queues a build behind the background's unit. */
+static void queue_for_user(struct sched *sched, struct build *build, sched_accepted done, void *arg)
+{
+    build->user_done = done;
+    build->user_arg = arg;
+    sched->user_due = build;
+    sched_background_cancel(&sched->background);
+    next_step(sched);
+    notifier_wake(sched->env.notifier);
 }
 
 enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_accepted done,
@@ -602,12 +613,25 @@ enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_acc
         return code;
     }
     build->selected = take_selected;
-    build->accepted_done = done;
-    build->accepted_arg = arg;
-    sched->accept_due = build;
-    sched_background_cancel(&sched->background);
-    next_step(sched);
-    notifier_wake(sched->env.notifier);
+    queue_for_user(sched, build, done, arg);
+    return BERTH_OK;
+}
+
+enum berth_code sched_add_run(struct sched *sched, const struct graph *graph, struct run *take_run,
+                              sched_accepted done, void *arg, struct berth_err *err)
+{
+    enum berth_code code =
+        check_idle(sched, can_measure(sched), false, "takes no measurements", err);
+    if (code == BERTH_OK && sched->snapshot->graph != graph) {
+        err_text(err, 0, "discovery");
+        code = err_set(err, BERTH_BUSY, "the node was looked at again meanwhile: ask again");
+    }
+    struct build *build = code == BERTH_OK ? new_build(sched, BUILD_RUN) : NULL;
+    if (build == NULL)
+        return code != BERTH_OK ? code : err_set(err, BERTH_NO_MEMORY, "out of memory");
+    build->run = *take_run;
+    *take_run = (struct run){0};
+    queue_for_user(sched, build, done, arg);
     return BERTH_OK;
 }
 

@@ -102,6 +102,13 @@ typedef void (*sched_accepted)(void *arg, enum berth_code code, const struct acc
 enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_accepted done,
                              void *arg, struct berth_err *err);
 
+/* Stores a run that somebody handed in (measure/given_run.h) and publishes. graph: of the places in
+ * it. Takes the run's contents on success. Fails with BUSY when a probe runs or the node was
+ * discovered again, and UNAVAILABLE for a recorded node. On success calls done exactly once on the
+ * loop, with OK or the error. */
+enum berth_code sched_add_run(struct sched *sched, const struct graph *graph, struct run *take_run,
+                              sched_accepted done, void *arg, struct berth_err *err);
+
 /* Stops a running probe and keeps its values, or stops a load. False when none runs. */
 bool sched_cancel(struct sched *sched);
 

@@ -138,8 +138,13 @@ enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_reques
                        probe->stuck);
         err_text(err, 0, "probe");
     } else if (steps == 0) {
-        code = err_set(err, BERTH_UNAVAILABLE, "no probe that can run here measures %s",
-                       probe->request.metrics != NULL ? probe->request.metrics : "anything");
+        enum metric metric;
+        const char *metrics = probe->request.metrics;
+        bool is_given =
+            metrics != NULL && metric_parse(metrics, &metric) && programs_is_given(metric);
+        code = err_set(err, BERTH_UNAVAILABLE, "no probe that can run here measures %s%s",
+                       metrics != NULL ? metrics : "anything",
+                       is_given ? " (berth probe --mpi does)" : "");
     }
     json_t *skipped = code == BERTH_OK ? json_array() : NULL;
     if (code == BERTH_OK && skipped == NULL)

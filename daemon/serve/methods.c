@@ -21,6 +21,7 @@ const struct method methods[] = {
     {"io.berth.Fabric.Record", ACCESS_ANY, query_record},
     {"io.berth.Fabric.Watch", ACCESS_ANY, query_watch},
     {"io.berth.Health.AcceptBaseline", ACCESS_ADMIN, query_accept},
+    {"io.berth.Health.AddRun", ACCESS_ADMIN, query_add_run},
     {"io.berth.Health.CancelProbe", ACCESS_ADMIN, query_cancel_probe},
     {"io.berth.Health.Check", ACCESS_ANY, query_check},
     {"io.berth.Health.GetBaseline", ACCESS_ANY, query_get_baseline},

@@ -35,6 +35,7 @@ enum berth_code query_predict_kernel(const struct call *call, struct outcome *re
 enum berth_code query_record(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_history(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_probe(const struct call *call, struct outcome *ret, struct berth_err *err);
+enum berth_code query_add_run(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_load(const struct call *call, struct outcome *ret, struct berth_err *err);
 enum berth_code query_cancel_probe(const struct call *call, struct outcome *ret,
                                    struct berth_err *err);

@@ -33,7 +33,7 @@ void mpi_exchange_buffers_done(struct mpi_buffers *buffers)
 
 /* What a batch needs. */
 struct work {
-    const struct mpi_end *end;
+    struct mpi_end *end;
     const struct mpi_buffers *buffers;
     enum mpi_exchange_kind kind;
     int bytes, window;
@@ -84,11 +84,12 @@ static double run(void *arg, int count)
         pingpong(work, count);
     else
         stream(work, count);
+    work->end->messages += count;
     double ns = (double)(probe_clock_ns() - begin_ns) / count;
     return work->kind == MPI_EXCHANGE_STREAM ? ns : ns / 2;
 }
 
-void mpi_exchange_time(const struct mpi_end *end, enum mpi_exchange_kind kind,
+void mpi_exchange_time(struct mpi_end *end, enum mpi_exchange_kind kind,
                        const struct mpi_buffers *buffers, int64_t bytes, int64_t budget_ns,
                        struct probe_summary *ret)
 {

@@ -30,10 +30,11 @@ struct mpi_end {
     MPI_Comm group;
     int peer;
     bool begins;
+    int64_t messages; /* in each direction that is timed, so far */
 };
 
 /* Times one size within the budget; *ret is right on the group's rank 0. Collective in the group.
  */
-void mpi_exchange_time(const struct mpi_end *end, enum mpi_exchange_kind kind,
+void mpi_exchange_time(struct mpi_end *end, enum mpi_exchange_kind kind,
                        const struct mpi_buffers *buffers, int64_t bytes, int64_t budget_ns,
                        struct probe_summary *ret);

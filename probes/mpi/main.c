@@ -1,5 +1,6 @@
 /* berth-probe-mpi: measures MPI between its ranks and prints the measurement record. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +10,20 @@
 #include "common/options.h"
 #include "common/stop.h"
 #include "mpi/collectives.h"
+#include "mpi/internode.h"
 #include "mpi/pairs.h"
 #include "mpi/report.h"
 
 #define EXIT_BUG        70
+#define FINALIZE_S      3
+#define INTERFACE_MAX   24 /* of an axis, with NUL */
 #define QUICK_BUDGET_NS INT64_C(10000000000)
 #define FULL_BUDGET_NS  INT64_C(120000000000)
 
 struct options {
     bool metrics[PROBE_METRIC_COUNT];
     int64_t budget_ns, ranks;
+    const char *interface;
     bool is_full, is_table, child;
 };
 
@@ -27,6 +32,7 @@ enum option_key {
     OPT_METRICS,
     OPT_BUDGET,
     OPT_RANKS,
+    OPT_INTERFACE,
     OPT_TABLE,
     OPT_CHILD
 };
@@ -39,6 +45,8 @@ static const struct probe_option list[] = {
      OPT_METRICS},
     {"budget-ns", "N", "end after N nanoseconds", OPT_BUDGET},
     {"ranks", "N", "fail unless mpiexec started N ranks that know each other", OPT_RANKS},
+    {"interface", "NAME",
+     "measure only mpi_internode_bandwidth, over this interface of rank 0's node", OPT_INTERFACE},
     {"table", NULL, "print tables for a person instead of the record", OPT_TABLE},
     {"child", NULL, "end when the program that started this one ends", OPT_CHILD},
 };
@@ -74,6 +82,11 @@ static int take_option(int key, char *text, void *arg)
         return probe_options_integer(text, 1, &options->ranks)
                    ? -1
                    : probe_options_usage(&command, "--ranks is not a number above 0", text);
+    case OPT_INTERFACE:
+        options->interface = text;
+        return text[0] != '\0' && strlen(text) < INTERFACE_MAX && strpbrk(text, "/;=%") == NULL
+                   ? -1
+                   : probe_options_usage(&command, "no name of an interface", text);
     case OPT_TABLE:
         options->is_table = true;
         return -1;
@@ -92,7 +105,7 @@ static bool check_ranks(const struct options *options, const struct mpi_ranks *r
                              "mpiexec started %d ranks that know each other, not %lld: is it of "
                              "another MPI than this probe?",
                              ranks->size, (long long)options->ranks);
-    if (ranks->local_count < 2)
+    if (ranks->local_count < 2 && options->interface == NULL)
         return probe_why_set(why, "there is one rank on this node: mpiexec -n 2 %s",
                              command.program);
     return true;
@@ -102,16 +115,21 @@ static bool measure(const struct options *options, struct mpi_report *report, st
 {
     struct mpi_ranks ranks = {.rank = 0};
     struct mpi_pairs pairs;
-    bool ok = mpi_ranks_new(&ranks, why) && check_ranks(options, &ranks, why);
+    struct mpi_internode internode = {.pairs = 0};
+    bool ok = mpi_ranks_new(&ranks, why) && check_ranks(options, &ranks, why) &&
+              mpi_internode_new(&ranks, options->interface, &internode, why);
     if (ok) {
         report->total = mpi_pairs_choose(&ranks, options->metrics, &pairs) +
-                        mpi_collectives_count(&ranks, options->metrics);
+                        mpi_collectives_count(&ranks, options->metrics) +
+                        mpi_internode_count(&internode);
         mpi_report_begin(report, &ranks);
         ok = mpi_pairs_run(&ranks, &pairs, report, why) &&
-             mpi_collectives_run(&ranks, options->metrics, report, why);
+             mpi_collectives_run(&ranks, options->metrics, report, why) &&
+             mpi_internode_run(&ranks, &internode, report, why);
     }
     if (ok)
         mpi_ranks_wait();
+    mpi_internode_done(&internode);
     mpi_ranks_done(&ranks);
     return ok;
 }
@@ -135,6 +153,21 @@ static int run(const struct options *options, int64_t begun_ns)
     return mpi_report_end(&report) ? 0 : EXIT_BUG;
 }
 
+/* Ends the process although its library does not. */
+static void leave(int number)
+{
+    (void)number;
+    _exit(0);
+}
+
+/* Some libraries wait for ever where others of their processes ended: over TCP with UCX 1.13. */
+static void finalize(void)
+{
+    signal(SIGALRM, leave);
+    alarm(FINALIZE_S);
+    MPI_Finalize();
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {.budget_ns = 0};
@@ -145,6 +178,8 @@ int main(int argc, char **argv)
         status = probe_options_settle_metrics(&command, options.child, options.metrics);
     if (status >= 0)
         return status;
+    if (options.interface != NULL)
+        memset(options.metrics, 0, sizeof options.metrics);
     if (options.budget_ns == 0)
         options.budget_ns = options.is_full ? FULL_BUDGET_NS : QUICK_BUDGET_NS;
     if (!probe_stop_prepare(options.child, &why)) {
@@ -153,6 +188,6 @@ int main(int argc, char **argv)
     }
     MPI_Init(&argc, &argv);
     status = run(&options, begun_ns);
-    MPI_Finalize();
+    finalize();
     return status;
 }

@@ -73,7 +73,7 @@ static void measure(const struct mpi_ranks *ranks, size_t kind, const int ends[2
     }
     if (ranks->rank == ends[0] || ranks->rank == ends[1]) {
         bool begins = ranks->rank == ends[0];
-        struct mpi_end end = {MPI_COMM_WORLD, mpi_ranks_group(ends, 2), ends[begins], begins};
+        struct mpi_end end = {MPI_COMM_WORLD, mpi_ranks_group(ends, 2), ends[begins], begins, 0};
         for (int i = 0; i < SIZES; i++) {
             samples[i].bytes = kinds[kind].bytes[i];
             mpi_exchange_time(&end, kinds[kind].kind, buffers, samples[i].bytes, share_ns / SIZES,

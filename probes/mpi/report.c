@@ -175,5 +175,6 @@ bool mpi_report_end(struct mpi_report *report)
     probe_line_text(&line, "status", report->is_late ? "budget" : "complete");
     probe_line_integer(&line, "elapsed_ns", probe_clock_ns() - report->begun_ns);
     write_line(report, &line);
+    pthread_mutex_lock(&report->out->gate); /* no record follows the last one */
     return ok;
 }

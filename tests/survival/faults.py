@@ -36,6 +36,7 @@ PARAMETERS = {
     "io.berth.Fabric.GetTuning": {},
     "io.berth.Fabric.History": {"metric": "memory_latency", "from": "core0", "to": "numa0"},
     "io.berth.Health.GetBaseline": {"metric": "memory_latency", "from": "core0", "to": "numa0"},
+    "io.berth.Health.AddRun": {"records": '{"record":"run","schema":1,"probe":"mpi","backend":"mpi","started_at":1790000000}\n{"record":"value","metric":"mpi_collective_latency","from":"core0","to":"core0","value":900}\n{"record":"end","status":"complete","elapsed_ns":1}\n'},
     "io.berth.Placement.Bind": {"tasks": 1},
     "io.berth.Placement.Allocate": {"bytes": 1 << 20},
     "io.berth.Placement.Route": {"from": "core0", "to": "numa0", "bytes": 4096},

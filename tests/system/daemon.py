@@ -273,7 +273,7 @@ def others_may_read_but_not_probe():
                 os.setgroups([])
                 os.setgid(65534)
                 os.setuid(65534)
-                for method in ("Fabric.GetStatus", "Health.Check", "Health.Probe", "Health.CancelProbe", "Health.AcceptBaseline"):
+                for method in ("Fabric.GetStatus", "Health.Check", "Health.Probe", "Health.AddRun", "Health.CancelProbe", "Health.AcceptBaseline"):
                     errors.append(str(call(daemon.socket, "io.berth." + method)[0]))
             os.write(writer, " ".join(errors).encode())
             os._exit(0)
@@ -282,7 +282,7 @@ def others_may_read_but_not_probe():
         errors = os.read(reader, 4096).decode().split()
         os.close(reader)
         denied = "org.varlink.service.PermissionDenied"
-        assert errors == ["None", "None", denied, denied, denied], errors
+        assert errors == ["None", "None", denied, denied, denied, denied], errors
         assert call(daemon.socket, "io.berth.Health.AcceptBaseline") == (
             None, {"accepted": 0, "in_line": 0, "file": None, "not_written": None, "left_out": 0, "why_left_out": None})
 

@@ -1,4 +1,4 @@
-"""berth-probe-mpi under mpiexec of MPICH and of Open MPI: the record, tables, wrong launchers."""
+"""berth-probe-mpi under mpiexec of MPICH and of Open MPI: the record, tables, wrong launchers; whole daemons that store it."""
 import functools
 import json
 import os
@@ -7,9 +7,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from berthd import BIN  # noqa: E402
+from berthd import BIN, Daemon, call, cells  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -41,7 +42,7 @@ def start(program, launcher, ranks, *words):
 
 
 def records(text):
-    return [json.loads(line) for line in text.splitlines()]
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]  # UCX warns on standard output
 
 
 def check_record(kind):
@@ -115,9 +116,151 @@ def test_wrong_words():
         assert done.returncode == 64 and len(done.stderr.splitlines()) == 1, (words, done)
 
 
+RUN = '{"record":"run","schema":1,"probe":"mpi","backend":"mpi","started_at":1790000000}'
+VALUE = '{"record":"value","metric":"mpi_collective_latency","from":"core0","to":"core0","value":900,"low":890,"high":950,"n":9}'
+END = '{"record":"end","status":"complete","elapsed_ns":5}'
+
+
+def berth(daemon, *words, text=None, environment=None, timeout=120):
+    return subprocess.run([BIN / "berth", "--socket", daemon.socket, *words], input=text, capture_output=True, text=True,
+                          timeout=timeout, env={**os.environ, **(environment or {})})
+
+
+def add(daemon, *lines):
+    return call(daemon.socket, "io.berth.Health.AddRun", {"records": "\n".join(lines) + "\n"})
+
+
+def check_command(kind):
+    """berth probe --mpi with this launcher: the values are in the matrix, and in the recorded node."""
+    program, launcher = built(kind)
+    with tempfile.TemporaryDirectory() as folder, Daemon("--no-probe") as daemon:
+        wrapper = pathlib.Path(folder) / "mpiexec"  # puts the probe of that library in place of the build's
+        wrapper.write_text(f'#!/bin/sh\nshift 3\nexec {launcher} -n 2 {program} --metrics mpi_collective_latency "$@"\n')
+        wrapper.chmod(0o755)
+        done = berth(daemon, "probe", "--mpi", "--ranks", "2", "--launcher", str(wrapper))
+        assert done.returncode == 0 and "values measured" in done.stdout, done
+        found = [cell for cell in cells(daemon, "mpi_collective_latency") if cell["value"] is not None]
+        assert found and all(cell["source"] == "measured" and cell["value"] > 0 for cell in found), found
+        assert daemon.call("io.berth.Placement.ListClaims")["claims"] == []
+        assert berth(daemon, "record", folder + "/node").returncode == 0
+        with Daemon("--node", folder + "/node") as recorded:
+            again = [cell for cell in cells(recorded, "mpi_collective_latency") if cell["value"] is not None]
+            assert [(one["axes"], one["value"]) for one in again] == [(one["axes"], one["value"]) for one in found], again
+
+
+def test_the_command_with_mpich():
+    check_command("mpich")
+
+
+def test_the_command_with_open_mpi():
+    check_command("openmpi")
+
+
+def test_records_of_a_site():
+    """The store has them after a restart; berth probe METRIC tells how they are measured."""
+    with Daemon("--no-probe") as daemon:
+        done = berth(daemon, "probe", "--records", "-", text="\n".join(["srun: a word", RUN, VALUE, END, ""]))
+        assert done.returncode == 0 and done.stdout.startswith("1 value measured, 0 left out"), done
+        done = berth(daemon, "probe", "mpi_latency")
+        assert done.returncode != 0 and "berth probe --mpi does" in done.stderr, done
+        assert daemon.stop()[0] == 0
+        with Daemon("--no-probe", directory=daemon.directory) as again:
+            value, = [cell for cell in cells(again, "mpi_collective_latency") if cell["value"] is not None]
+            assert (value["value"], value["low"], value["high"], value["repetitions"]) == (900, 890, 950, 9), value
+
+
+def test_hostile_records():
+    """One bad line, and nothing is taken; nor does anything pass that the daemon measures itself, or that drains a node."""
+    finding = '{"record":"finding","code":"gpu-lost","from":"core0","to":"core0","why":"x"}'
+    shapes = RUN[:-1] + ',"conditions":{"shapes":"x"}}'
+    own = VALUE.replace("mpi_collective_latency", "memory_latency").replace('"to":"core0"', '"to":"numa0"')
+    with Daemon("--no-probe") as daemon:
+        for lines in ([RUN, VALUE], [VALUE, END], [RUN, "{", VALUE, END], [RUN, own, END], [RUN, finding, END],
+                      [shapes, VALUE, END], [RUN, VALUE.replace("core0", "core77"), END], [RUN, VALUE, END, VALUE],
+                      [RUN, VALUE.replace("900", "1e999"), END], ["x" * 70000], ["\ud7ff" * 9000], []):
+            error, reply = add(daemon, *lines)
+            assert error == "org.varlink.service.InvalidParameter" and reply["parameter"] == "records", (lines, error, reply)
+        assert not [cell for cell in cells(daemon, "mpi_collective_latency") if cell["value"] is not None]
+        assert add(daemon, RUN, VALUE, END)[0] is None
+
+
+def test_hostile_launchers():
+    """One that hangs is ended with what it started, also what ignores SIGTERM; one that floods; the daemon answers all the while."""
+    with tempfile.TemporaryDirectory() as folder, Daemon("--no-probe") as daemon:
+        def probe(script, *words):
+            wrapper = pathlib.Path(folder) / "mpiexec"
+            wrapper.write_text("#!/bin/sh\n" + script)
+            wrapper.chmod(0o755)
+            return berth(daemon, "probe", "--mpi", "--launcher", str(wrapper), *words)
+        if not (BIN / "berth-probe-mpi").exists():
+            raise LeftOut("berth-probe-mpi was left out of the build")
+        begin = time.monotonic()
+        done = probe(f"trap '' TERM\nsleep 300 & echo $! >{folder}/pid\nwait\nwait\n", "--timeout", "1s")
+        assert done.returncode == 75 and "was ended after 1 s" in done.stderr and time.monotonic() - begin < 20, done
+        left = int(pathlib.Path(folder, "pid").read_text())
+        assert not pathlib.Path(f"/proc/{left}").exists() or "Z" in pathlib.Path(f"/proc/{left}/stat").read_text().split(")")[1]
+        done = probe("yes '{\"record\":\"value\"}'\n")
+        assert done.returncode == 65 and "more than 16 MiB" in done.stderr, done
+        done = probe("echo hello\n")
+        assert done.returncode == 65 and 'there are no records, but: "hello"' in done.stderr, done
+        done = probe("echo broken >&2; exit 3\n")
+        assert done.returncode == 75 and done.stderr.endswith("broken\n"), done
+        assert daemon.status()["state"] == "ready" and daemon.call("io.berth.Placement.ListClaims")["claims"] == []
+
+
+def check_between(name, words, environment, wanted):
+    """Messages over one interface of the machine itself, labelled so."""
+    run, *middle, end = records(subprocess.run(words, env={**ENVIRONMENT, **environment}, capture_output=True, text=True,
+                                               timeout=120).stdout)
+    found = [one for one in middle if one["record"] in ("value", "skip")]
+    assert found and all(one["metric"] == "mpi_internode_bandwidth" and one["from"] == "machine0" and
+                         one["axes"]["interface"] == name and one["axes"]["between"] == wanted for one in found), middle
+    assert [one for one in found if one["record"] == "value"], found
+    return found
+
+
+def test_over_loopback():
+    program, launcher = built("mpich")
+    words = [launcher, "-n", "2", program, "--interface", "lo", *SHORT]
+    over = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"}
+    check_between("lo", words, over, "loopback")
+    done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    assert "% of the bytes went over lo: tell MPI to use it" in done.stdout and '"value"' not in done.stdout, done.stdout
+    done = subprocess.run([*words[:4], "--interface", "nic77"], env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0 and "there is no interface nic77" in done.stderr, done
+
+
+def test_between_namespaces():
+    """Two network namespaces, joined by a pair of interfaces of one name."""
+    program, launcher = built("mpich")
+    ours = [f"berth{os.getpid()}{side}" for side in "ab"]
+
+    def ip(*words, check=True):
+        return subprocess.run(["ip", *words], check=check, capture_output=True, text=True)
+    if os.geteuid() != 0 or shutil.which("ip") is None or ip("netns", "add", ours[0], check=False).returncode != 0:
+        raise LeftOut("network namespaces need root, ip and their capability")
+    try:
+        ip("netns", "add", ours[1])
+        ip("-n", ours[0], "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", ours[1])
+        for number, name in enumerate(ours, 1):
+            ip("-n", name, "addr", "add", f"10.77.7.{number}/24", "dev", "veth0")
+            ip("-n", name, "link", "set", "veth0", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+        rank = [program, "--interface", "veth0", "--budget-ns", "4000000000"]
+        words = [launcher, "-n", "1", "ip", "netns", "exec", ours[0], *rank, ":", "-n", "1", "ip", "netns", "exec", ours[1], *rank]
+        check_between("veth0", words, {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "veth0"}, "netns")
+    finally:
+        for name in ours:
+            ip("netns", "del", name, check=False)
+
+
+TESTS = [test_the_record_under_mpich, test_the_record_under_open_mpi, test_collectives_under_mpich,
+         test_collectives_under_open_mpi, test_tables_for_a_person, test_one_rank_is_not_enough,
+         test_a_launcher_of_another_mpi_is_noticed, test_wrong_words, test_the_command_with_mpich,
+         test_the_command_with_open_mpi, test_records_of_a_site, test_hostile_records, test_hostile_launchers,
+         test_over_loopback, test_between_namespaces]
+
 if __name__ == "__main__":
-    failed = run_tests([test_the_record_under_mpich, test_the_record_under_open_mpi, test_collectives_under_mpich,
-                        test_collectives_under_open_mpi, test_tables_for_a_person,
-                        test_one_rank_is_not_enough, test_a_launcher_of_another_mpi_is_noticed, test_wrong_words])
+    failed = run_tests(TESTS)
     FOLDER.cleanup()
     sys.exit(failed > 0)
