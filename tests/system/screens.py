@@ -45,7 +45,7 @@ REFUSED = [
     (["probe"], 65, "berth: mi250x is not this machine: a recorded node cannot be measured"),
     (["probe", "--records", "/dev/null"], 65, "berth: there are no records"),
     (["probe", "--ranks", "4"], 64, "berth: probe: --ranks, --launcher and --timeout are for --mpi"),
-    (["probe", "--mpi"], 65, "berth: the node is standin: only a live one is measured"),
+    (["probe", "--mpi"], 65, "berth: the node is reconstructed: only a live one is measured"),
     (["cancel"], 65, "berth: no probe is running"),
     (["export"], 64, "berth: export: which format? one of hwloc, "),
     (["record"], 64, "berth: record: where to? berth record FOLDER"),
