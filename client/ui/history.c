@@ -397,16 +397,10 @@ static void put_slow(struct ui *ui, const json_t *finding)
 {
     const json_t *slow = json_object_get(finding, "slow"), *one;
     size_t shown = json_array_size(slow), all = values_of(finding), i;
-    char number[UI_NUMBER], other[UI_NUMBER];
     json_array_foreach(slow, i, one)
     {
-        const char *unit = ui_member(one, "unit");
-        if (i == 0)
-            continue;
-        ui_pad(ui, 12);
-        ui_line(ui, 14, "%s: %s, expected %s", ui_member(one, "series"),
-                ui_value(ui, number, ui_member_number(one, "value"), unit),
-                ui_value(ui, other, ui_member_number(one, "expected"), unit));
+        if (i > 0)
+            ui_slow_value(ui, one);
     }
     if (shown > 0 && all > shown) {
         ui_pad(ui, 12);

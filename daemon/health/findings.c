@@ -53,7 +53,7 @@ const char *findings_axes(const struct snapshot *snap, const struct value *v,
     *text = '\0';
     for (; (length = strcspn(axis, ";")) > 0 && used < FINDINGS_AXES_SIZE;
          axis += length + (axis[length] != '\0')) {
-        char bytes[QUANTITY_SIZE], *end;
+        char bytes[QUANTITY_SIZE], *end = NULL;
         double number = strncmp(axis, "bytes=", 6) == 0 ? (double)strtoull(axis + 6, &end, 10) : 0;
         bool is_size = number > 0 && end == axis + length;
         used += (size_t)snprintf(text + used, FINDINGS_AXES_SIZE - used, "%s%.*s%s", separator,

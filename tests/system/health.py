@@ -135,6 +135,7 @@ def a_narrow_link_is_the_one_finding_of_what_it_makes_slow():
         said = berth("--node", node, "health").stdout
         assert "\n            host_gpu_copy_engine numa0 gpu2: 27.6 GB/s, expected 63.0 GB/s\n" in said, said
         assert "\n            and 16 more\n            do: reseat it, look at the slot's firmware setting, then berth probe\n" in said, said
+        assert " bytes=1 MiB: " in said and "1048576" not in said, said
         why = " ".join(berth("--node", node, "health", "--why").stdout.split())
         assert " and 4 more do: reseat it" in why and "expected 63.0 GB/s: the rate that firmware or the link states by its own past: no baseline yet" in why, why
         assert said.count("            do: ") == 2 and "do: look for IOMMU" in said, said

@@ -241,7 +241,7 @@ def findings_of_one_time_are_one_event():
         assert "cleared after 6 min: numa0: x is 70.0" in text, text
         every = " ".join(" ".join(shown("--socket", service.path, "history", "--all")[1]).split())
         assert every.count("warning") == 5 and "more value" not in every, every
-        assert "gpu2 gpu1 bytes=1048576: 21 B/s, expected 100 B/s" in every and every.count("and 4 more") == 1, every
+        assert "gpu2 gpu1 bytes=1 MiB: 21 B/s, expected 100 B/s" in every and every.count("and 4 more") == 1, every
 
 
 def what_a_node_has_none_of_is_no_slip_of_the_finger():
