@@ -20,9 +20,14 @@ static size_t group_of(const struct graph *graph, const struct bind_cores *cores
     return g;
 }
 
+static bool is_latency(enum metric metric)
+{
+    return metric == METRIC_CPU_PINGPONG || metric == METRIC_MPI_LATENCY;
+}
+
 /* Takes the values of one metric: latencies (the longest counts) or rates (the lowest). */
 static void add_values(const struct snapshot *snap, enum metric metric, const char *axes,
-                       struct cpu_exchange *exchange)
+                       const struct cpu_exchange *exchange, struct exchange_path *paths)
 {
     size_t groups = exchange->cores->group_count;
     const struct value *item = NULL;
@@ -33,12 +38,38 @@ static void add_values(const struct snapshot *snap, enum metric metric, const ch
         if (!(item[i].value > 0) || item[i].from == item[i].to || from == groups || to == groups ||
             strcmp(values_axes(snap->values, &item[i]), axes) != 0)
             continue;
-        struct exchange_path *path = &exchange->path[from * groups + to];
-        const struct value **slowest = metric == METRIC_CPU_PINGPONG ? &path->latency : &path->rate;
-        if (*slowest == NULL || (metric == METRIC_CPU_PINGPONG ? item[i].value > (*slowest)->value
-                                                               : item[i].value < (*slowest)->value))
+        struct exchange_path *path = &paths[from * groups + to];
+        const struct value **slowest = is_latency(metric) ? &path->latency : &path->rate;
+        if (*slowest == NULL || (is_latency(metric) ? item[i].value > (*slowest)->value
+                                                    : item[i].value < (*slowest)->value))
             *slowest = &item[i];
     }
+}
+
+/* Takes MPI's messages in place of plain loads and stores where both were measured of every path
+ * that has these: times of one kind alone compare. */
+static bool take_mpi(const struct snapshot *snap, struct cpu_exchange *exchange)
+{
+    size_t count = exchange->cores->group_count * exchange->cores->group_count;
+    struct exchange_path *paths = calloc(count + 1, sizeof *paths);
+    bool is_whole = paths != NULL, has_any = false;
+    if (paths == NULL)
+        return false;
+    add_values(snap, METRIC_MPI_LATENCY, "", exchange, paths);
+    add_values(snap, METRIC_MPI_BANDWIDTH, "", exchange, paths);
+    for (size_t i = 0; i < count; i++) {
+        bool has = paths[i].latency != NULL && paths[i].rate != NULL;
+        has_any |= has;
+        is_whole &= has || exchange->path[i].latency == NULL;
+        paths[i].distance = exchange->path[i].distance;
+    }
+    if (is_whole && has_any) {
+        free(exchange->path);
+        exchange->path = paths;
+    } else {
+        free(paths);
+    }
+    return true;
 }
 
 enum berth_code cpu_exchange_init(const struct snapshot *snap, const struct traffic *traffic,
@@ -57,11 +88,12 @@ enum berth_code cpu_exchange_init(const struct snapshot *snap, const struct traf
     for (size_t i = 0; i < groups * groups; i++)
         ret->path[i].distance =
             locality_distance(snap, cores->group[i / groups].place, cores->group[i % groups].place);
-    add_values(snap, METRIC_CPU_PINGPONG, "", ret);
-    add_values(snap, METRIC_CPU_COPY, "", ret);
-    add_values(snap, METRIC_CPU_QUEUE, "", ret);
-    add_values(snap, METRIC_CPU_QUEUE, "side=reader", ret);
-    return BERTH_OK;
+    add_values(snap, METRIC_CPU_PINGPONG, "", ret, ret->path);
+    add_values(snap, METRIC_CPU_COPY, "", ret, ret->path);
+    add_values(snap, METRIC_CPU_QUEUE, "", ret, ret->path);
+    add_values(snap, METRIC_CPU_QUEUE, "side=reader", ret, ret->path);
+    return take_mpi(snap, ret) ? BERTH_OK
+                               : err_set(err, BERTH_NO_MEMORY, "no memory for the flows of tasks");
 }
 
 void cpu_exchange_done(struct cpu_exchange *exchange)
@@ -92,13 +124,20 @@ static const struct exchange_path *path_between(const struct cpu_exchange *excha
     return &exchange->path[from * exchange->cores->group_count + to];
 }
 
+double cpu_exchange_round_trip_ns(const struct exchange_path *path)
+{
+    bool is_one_way = path->latency->metric == METRIC_MPI_LATENCY;
+    return path->latency->value * (is_one_way ? 2 : 1);
+}
+
 /* Returns how long a flow takes; where that is unknown, more the farther the groups are apart and
  * more than any measured path. */
 static double time_of(const struct exchange_path *path, double bytes)
 {
-    return path->latency == NULL ? bytes * (1 + path->distance)
-                                 : path->latency->value / 2 +
-                                       (path->rate != NULL ? bytes * 1e9 / path->rate->value : 0);
+    if (path->latency == NULL)
+        return bytes * (1 + path->distance);
+    return cpu_exchange_round_trip_ns(path) / 2 +
+           (path->rate != NULL ? bytes * 1e9 / path->rate->value : 0);
 }
 
 /* What a task's flows take one after the other, and the longest of them. */

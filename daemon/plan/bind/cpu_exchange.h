@@ -2,9 +2,10 @@
  * Transfers between tasks without GPUs: their time, and which task gets which of the chosen cores.
  *
  * A flow takes half a round trip (cpu_pingpong) plus its bytes at the slower of cpu_copy and
- * cpu_queue. All pairs of cores of the same two L3s are similar: the slowest pair that was measured
- * counts for them. A core serves the flows of its task one after the other, as several at once were
- * not measured.
+ * cpu_queue; where messages of MPI were measured on all these paths, mpi_latency plus its bytes at
+ * mpi_bandwidth. All pairs of cores of the same two L3s are similar: the slowest pair that was
+ * measured counts for them. A core serves the flows of its task one after the other, as several at
+ * once were not measured.
  *
  * Pure; any thread.
  */
@@ -41,6 +42,9 @@ struct exchange_time {
     const struct traffic_flow *longest; /* of the busiest task; NULL without flows */
     struct exchange_path path;          /* of that flow */
 };
+
+/* Of the path's latency, which must be known. */
+double cpu_exchange_round_trip_ns(const struct exchange_path *path);
 
 /* Prices all flows of tasks that have their cpus. NO_MEMORY. */
 enum berth_code cpu_exchange_time(const struct cpu_exchange *exchange, const struct bind_task *task,

@@ -188,7 +188,7 @@ static void explain(const struct work *work, const struct option *best, struct b
                              plan_bind_task_name((size_t)exchange->longest->to, to),
                              graph_place(graph, exchange->path.latency->from)->name,
                              graph_place(graph, exchange->path.latency->to)->name),
-                    NUMBERS(exchange->path.latency->value));
+                    NUMBERS(cpu_exchange_round_trip_ns(&exchange->path)));
     if (unknown > 0)
         reasons_add(&answer->warnings, REASON_EXCHANGE_LEFT_OUT, NO_SUBJECTS,
                     NUMBERS((double)unknown));

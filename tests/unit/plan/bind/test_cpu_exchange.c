@@ -143,6 +143,30 @@ static void the_slowest_pair_of_two_l3s_counts(void **state)
     end(&f);
 }
 
+/* Messages of MPI count where they were measured on every path that has loads and stores. */
+static void messages_of_mpi_count_where_all_paths_have_them(void **state)
+{
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        struct fixture f = begin(1, 1, 2, 4);
+        all_pairs(&f, 8);
+        for (int a = 0; a < 8; a += 2)
+            for (int b = 0; b < 8; b += 2)
+                if (a != b && (known == 1 || a / 4 == b / 4)) {
+                    number(&f, METRIC_MPI_LATENCY, "", a, b, a / 4 == b / 4 ? 300 : 700);
+                    number(&f, METRIC_MPI_LATENCY, "bytes=512", a, b, 2000);
+                    number(&f, METRIC_MPI_BANDWIDTH, "", a, b, 8 * GB);
+                    number(&f, METRIC_MPI_BANDWIDTH, "direction=both", a, b, 1 * GB);
+                }
+        ask(&f, 2, 1, 0, (struct traffic_exact[]){{0, 1, MIB}}, 1);
+        assert_true(share_l3(&f, 0, 1));
+        assert_near(f.answer.predicted.time_ns, known == 1 ? 300 + MIB / 8.0 : 24 + MIB / 14.0);
+        const struct reason *longest = reason_with(&f.answer.reasons, REASON_EXCHANGE_LONGEST);
+        assert_true(longest != NULL && longest->number[0] == (known == 1 ? 600 : 48));
+        end(&f);
+    }
+}
+
 /* An order of which nothing is known is not the fastest. */
 static void what_is_unknown_of_one_order_does_not_make_it_the_best(void **state)
 {
@@ -219,6 +243,7 @@ int main(void)
         cmocka_unit_test(structure_decides_where_nothing_is_measured),
         cmocka_unit_test(one_pair_stands_for_two_l3s),
         cmocka_unit_test(the_slowest_pair_of_two_l3s_counts),
+        cmocka_unit_test(messages_of_mpi_count_where_all_paths_have_them),
         cmocka_unit_test(what_is_unknown_of_one_order_does_not_make_it_the_best),
         cmocka_unit_test(memory_bandwidth_goes_before_a_shared_l3),
         cmocka_unit_test(tasks_keep_to_one_numa_node_where_a_few_cores_less_allow_it),
