@@ -151,6 +151,24 @@ def tasks_find_no_variable_of_the_plugins():
         assert "SLURM_JOB_ID" in names and {name for name in names if name.startswith("BERTH")} == {name for name in os.environ if name.startswith("BERTH")}, names
 
 
+def hwloc_loads_the_file_beside_the_socket():
+    """By the plugin; a job that wants no berth has none of it, although there is a task prolog."""
+    def given(bed, *options, **variables):
+        done = subprocess.run(["srun", "-Q", "-n1", "--gpus=1", *options, "env"], env={**bed.cluster.environment, **variables}, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done
+        return dict(line.split("=", 1) for line in done.stdout.splitlines() if line.startswith("HWLOC_"))
+
+    with Bed(hooks={**HOOKS, "TaskProlog": "taskprolog"}) as bed:
+        path = pathlib.Path(bed.daemon.socket).with_name("hwloc.xml")
+        assert given(bed) == {}
+        path.write_text("<topology/>\n")
+        path.chmod(0o644)
+        expected = {"HWLOC_FSROOT": "/", "HWLOC_THISSYSTEM": "1", "HWLOC_THISSYSTEM_ALLOWED_RESOURCES": "1", "HWLOC_XMLFILE": str(path), "HWLOC_COMPONENTS": "xml"}
+        assert given(bed) == expected, given(bed)
+        assert given(bed, "--berth=off") == {}
+        assert given(bed, HWLOC_SYNTHETIC="pu:4") == {"HWLOC_SYNTHETIC": "pu:4"}
+
+
 def a_daemon_that_is_gone_or_hangs_costs_one_line():
     with Bed() as bed:
         bed.daemon.process.send_signal(signal.SIGSTOP)
@@ -220,6 +238,7 @@ if __name__ == "__main__":
         a_jobs_cores_are_claimed_and_others_plan_around_them,
         cores_come_with_all_of_their_threads,
         tasks_find_no_variable_of_the_plugins,
+        hwloc_loads_the_file_beside_the_socket,
         a_daemon_that_is_gone_or_hangs_costs_one_line,
         what_slurm_has_bound_stays_and_is_told,
         tasks_bound_to_gpus_have_berths_apart_or_all_have_none,
