@@ -10,8 +10,9 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "lib"))
-from berthd import BIN, Daemon, call, cells, until  # noqa: E402
+from berthd import BIN, Daemon, call, cells, fake_probe, until  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
+from varlink import Connection  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("BUILD", "build")
@@ -199,6 +200,30 @@ def test_hostile_records():
         assert add(daemon, RUN, VALUE, END)[0] is None
 
 
+def test_records_beside_a_probe_and_of_a_caller_that_leaves():
+    with fake_probe(f"echo '{RUN}'\nsleep 60\n") as probes, Daemon(config=f"probe_dir = {probes}\n") as daemon:
+        assert until(lambda: daemon.status()["state"] == "probing")
+        error, reply = add(daemon, RUN, VALUE, END)
+        assert error == "io.berth.Health.Busy" and reply["by"] == "probe", (error, reply)
+        daemon.call("io.berth.Health.CancelProbe")
+        assert until(lambda: daemon.status()["state"] == "ready")
+        for _ in range(20):
+            with Connection(daemon.socket) as leaving:
+                leaving.send("io.berth.Health.AddRun", {"records": "\n".join([RUN, VALUE, END])})
+        assert until(lambda: add(daemon, RUN, VALUE, END)[0] is None)  # the last of them may still be at work
+        assert daemon.stop()[0] == 0
+
+
+def test_without_mpicc():
+    """It is left out with a word; berth probe --mpi says so."""
+    said = subprocess.run(["make", "-n", "MPICC=", "all"], cwd=ROOT, capture_output=True, text=True, timeout=120).stdout
+    assert "left out: berth-probe-mpi, without mpicc" in said and "-o build/bin/berth-probe-mpi" not in said, said[-500:]
+    with tempfile.TemporaryDirectory() as folder, Daemon("--no-probe") as daemon:
+        shutil.copy(BIN / "berth", folder)
+        done = subprocess.run([folder + "/berth", "--socket", daemon.socket, "probe", "--mpi"], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 71 and "it is built where there is mpicc" in done.stderr, done
+
+
 def test_hostile_launchers():
     """One that hangs is ended with what it started, also what ignores SIGTERM; one that floods; the daemon answers all the while."""
     with tempfile.TemporaryDirectory() as folder, Daemon("--no-probe") as daemon:
@@ -272,7 +297,8 @@ def test_between_namespaces():
 TESTS = [test_the_record_under_mpich, test_the_record_under_open_mpi, test_collectives_under_mpich,
          test_collectives_under_open_mpi, test_tables_for_a_person, test_one_rank_is_not_enough,
          test_a_launcher_of_another_mpi_is_noticed, test_wrong_words, test_the_command_with_mpich,
-         test_the_command_with_open_mpi, test_records_of_a_site, test_hostile_records, test_hostile_launchers,
+         test_the_command_with_open_mpi, test_records_of_a_site, test_hostile_records,
+         test_records_beside_a_probe_and_of_a_caller_that_leaves, test_without_mpicc, test_hostile_launchers,
          test_over_loopback, test_between_namespaces]
 
 if __name__ == "__main__":
