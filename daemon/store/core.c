@@ -64,6 +64,22 @@ enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, co
     return code;
 }
 
+enum berth_code store_core_insert(struct store *store, sqlite3_stmt *insert, const char *doing,
+                                  int64_t *ret_id, struct berth_err *err)
+{
+    enum berth_code code = store_core_step(store, insert, doing, NULL, err);
+    if (code == BERTH_OK)
+        *ret_id = sqlite3_last_insert_rowid(store->db);
+    return code;
+}
+
+enum berth_code store_core_upsert(struct store *store, sqlite3_stmt *upsert, sqlite3_stmt *find,
+                                  const char *doing, int64_t *ret_id, struct berth_err *err)
+{
+    enum berth_code code = store_core_step(store, upsert, doing, NULL, err);
+    return code == BERTH_OK ? store_core_step(store, find, doing, ret_id, err) : code;
+}
+
 enum berth_code store_core_each(struct store *store, sqlite3_stmt *statement, const char *doing,
                                 enum berth_code (*each)(sqlite3_stmt *row, void *arg,
                                                         struct berth_err *err),
@@ -198,36 +214,43 @@ enum berth_code store_core_read(struct store *store,
 static enum berth_code write_boot(struct store *store, void *arg, struct berth_err *err)
 {
     (void)arg;
+    enum { UPSERT_NODE, FIND_NODE, UPSERT_BOOT, FIND_BOOT, STATEMENTS };
+    static const char *const sql[STATEMENTS] = {
+        [UPSERT_NODE] = "INSERT INTO node (fingerprint, name) VALUES (?1, ?2)"
+                        " ON CONFLICT (fingerprint) DO UPDATE SET name = excluded.name",
+        [FIND_NODE] = "SELECT id FROM node WHERE fingerprint = ?1",
+        [UPSERT_BOOT] =
+            "INSERT INTO boot (node, boot_id, first_seen_s, kernel) VALUES (?1, ?2, ?3, ?4)"
+            " ON CONFLICT (node, boot_id) DO UPDATE SET kernel = excluded.kernel",
+        [FIND_BOOT] = "SELECT id FROM boot WHERE node = ?1 AND boot_id = ?2",
+    };
     const struct graph *graph = store->graph;
     int64_t node = 0, boot = 0;
-    sqlite3_stmt *insert_node = NULL, *insert_boot = NULL;
-    enum berth_code code =
-        store_core_prepare(store,
-                           "INSERT INTO node (fingerprint, name) VALUES (?1, ?2)"
-                           " ON CONFLICT DO UPDATE SET name = excluded.name RETURNING id",
-                           &insert_node, err);
-    if (code == BERTH_OK)
-        code = store_core_prepare(
-            store,
-            "INSERT INTO boot (node, boot_id, first_seen_s, kernel) VALUES (?1, ?2, ?3, ?4)"
-            " ON CONFLICT DO UPDATE SET kernel = excluded.kernel RETURNING id",
-            &insert_boot, err);
+    sqlite3_stmt *statement[STATEMENTS] = {NULL};
+    enum berth_code code = BERTH_OK;
+    for (int i = 0; i < STATEMENTS && code == BERTH_OK; i++)
+        code = store_core_prepare(store, sql[i], &statement[i], err);
     if (code == BERTH_OK) {
-        store_core_bind_text(insert_node, 1, graph->fingerprint);
-        store_core_bind_text(insert_node, 2, graph->name != NULL ? graph->name : "");
-        code = store_core_step(store, insert_node, "writing the node", &node, err);
+        store_core_bind_text(statement[UPSERT_NODE], 1, graph->fingerprint);
+        store_core_bind_text(statement[UPSERT_NODE], 2, graph->name != NULL ? graph->name : "");
+        store_core_bind_text(statement[FIND_NODE], 1, graph->fingerprint);
+        code = store_core_upsert(store, statement[UPSERT_NODE], statement[FIND_NODE],
+                                 "writing the node", &node, err);
     }
     if (code == BERTH_OK) {
-        sqlite3_bind_int64(insert_boot, 1, node);
-        store_core_bind_text(insert_boot, 2, store->boot_id);
-        sqlite3_bind_int64(insert_boot, 3, clock_now_s(&store->clock));
+        sqlite3_bind_int64(statement[UPSERT_BOOT], 1, node);
+        store_core_bind_text(statement[UPSERT_BOOT], 2, store->boot_id);
+        sqlite3_bind_int64(statement[UPSERT_BOOT], 3, clock_now_s(&store->clock));
         for (size_t i = 0; i < graph->software_count; i++)
             if (strcmp(graph->software[i].key, "kernel") == 0)
-                store_core_bind_text(insert_boot, 4, graph->software[i].value);
-        code = store_core_step(store, insert_boot, "writing the boot", &boot, err);
+                store_core_bind_text(statement[UPSERT_BOOT], 4, graph->software[i].value);
+        sqlite3_bind_int64(statement[FIND_BOOT], 1, node);
+        store_core_bind_text(statement[FIND_BOOT], 2, store->boot_id);
+        code = store_core_upsert(store, statement[UPSERT_BOOT], statement[FIND_BOOT],
+                                 "writing the boot", &boot, err);
     }
-    sqlite3_finalize(insert_node);
-    sqlite3_finalize(insert_boot);
+    for (int i = 0; i < STATEMENTS; i++)
+        sqlite3_finalize(statement[i]);
     if (code == BERTH_OK) {
         store->node = node;
         store->boot = boot;

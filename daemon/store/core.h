@@ -64,6 +64,15 @@ enum berth_code store_core_prepare(struct store *store, const char *sql,
 enum berth_code store_core_step(struct store *store, sqlite3_stmt *statement, const char *doing,
                                 int64_t *ret_id, struct berth_err *err);
 
+/* Runs an INSERT and resets it; *ret_id gets the new row's. RETURNING does not exist before SQLite
+ * 3.35; RHEL 9 has 3.34. */
+enum berth_code store_core_insert(struct store *store, sqlite3_stmt *insert, const char *doing,
+                                  int64_t *ret_id, struct berth_err *err);
+
+/* Runs an INSERT ... ON CONFLICT DO UPDATE, then find, a SELECT of that row by its key. */
+enum berth_code store_core_upsert(struct store *store, sqlite3_stmt *upsert, sqlite3_stmt *find,
+                                  const char *doing, int64_t *ret_id, struct berth_err *err);
+
 /* Steps a statement, as sqlite3_step. Pass results other than SQLITE_ROW and SQLITE_DONE to
  * store_core_fail. */
 int store_core_next(sqlite3_stmt *statement);

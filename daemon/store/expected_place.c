@@ -9,9 +9,11 @@
 enum statement { INSERT, DELETE, LIST, COUNT, STATEMENTS };
 
 static const char *const sql[STATEMENTS] = {
-    [INSERT] = ("INSERT INTO expected_place (machine, identity, kind, place, model, seen_s) VALUES "
-                "(?1, ?2, ?3, ?4, ?5, ?6)"
-                " ON CONFLICT DO UPDATE SET place = excluded.place WHERE place <> excluded.place"),
+    [INSERT] =
+        ("INSERT INTO expected_place (machine, identity, kind, place, model, seen_s) VALUES "
+         "(?1, ?2, ?3, ?4, ?5, ?6)"
+         " ON CONFLICT (machine, identity) DO UPDATE SET place = excluded.place WHERE place <> "
+         "excluded.place"),
     [DELETE] = "DELETE FROM expected_place WHERE machine = ?1 AND identity = ?2",
     [LIST] = "SELECT identity, kind, place, model, seen_s FROM expected_place WHERE machine = ?1",
     [COUNT] = "SELECT count(*) FROM expected_place WHERE machine = ?1",

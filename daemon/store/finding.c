@@ -8,6 +8,7 @@
 
 enum statement {
     OPEN_OR_UPDATE,
+    FIND_OPEN,
     MARK,
     DELETE_UNCONFIRMED,
     CLEAR,
@@ -32,8 +33,9 @@ static const char *const sql[STATEMENTS] = {
                        " explained_s = CASE WHEN excluded.explained_s IS NOT NULL THEN "
                        "coalesce(explained_s, ?13) END,"
                        " critical_s = CASE WHEN excluded.critical_s IS NULL OR severity <> "
-                       "excluded.severity THEN excluded.critical_s ELSE critical_s END"
-                       " RETURNING id",
+                       "excluded.severity THEN excluded.critical_s ELSE critical_s END",
+    [FIND_OPEN] = "SELECT id FROM finding WHERE node = ?1 AND code = ?2 AND place = ?3 AND "
+                  "subject = ?4 AND cleared_s IS NULL",
     [MARK] = "UPDATE finding SET cleared_s = ?2 WHERE id = ?1",
     [DELETE_UNCONFIRMED] =
         "DELETE FROM finding WHERE node = ?1 AND cleared_s IS NULL AND is_unconfirmed",
@@ -69,10 +71,12 @@ static enum berth_code write_finding(struct store *store, struct keeping *keepin
 {
     const struct finding *finding = &keeping->assessment->finding[i];
     sqlite3_stmt *insert = keeping->statement[OPEN_OR_UPDATE];
-    sqlite3_bind_int64(insert, 1, store->node);
-    store_core_bind_text(insert, 2, finding->code);
-    store_core_bind_text(insert, 3, finding->place);
-    store_core_bind_text(insert, 4, finding->subject);
+    for (enum statement which = OPEN_OR_UPDATE; which <= FIND_OPEN; which++) {
+        sqlite3_bind_int64(keeping->statement[which], 1, store->node);
+        store_core_bind_text(keeping->statement[which], 2, finding->code);
+        store_core_bind_text(keeping->statement[which], 3, finding->place);
+        store_core_bind_text(keeping->statement[which], 4, finding->subject);
+    }
     sqlite3_bind_int(insert, 5, (int)finding->severity);
     store_core_bind_text(insert, 6, finding->text);
     store_core_bind_number(insert, 7, finding->value);
@@ -91,7 +95,8 @@ static enum berth_code write_finding(struct store *store, struct keeping *keepin
         sqlite3_bind_null(insert, 12);
     sqlite3_bind_int64(insert, 13, keeping->now_s);
     sqlite3_bind_int(insert, 14, finding->is_unconfirmed);
-    return store_core_step(store, insert, "writing a finding", &keeping->id[i], err);
+    return store_core_upsert(store, insert, keeping->statement[FIND_OPEN], "writing a finding",
+                             &keeping->id[i], err);
 }
 
 static enum berth_code mark(struct store *store, struct keeping *keeping, enum statement which,

@@ -141,8 +141,9 @@ enum berth_code store_history(struct store *store, const struct graph *graph,
     "(SELECT t.run FROM run r CROSS JOIN fresh_value t ON t.run = r.id AND t.series = s.id"        \
     " WHERE r.is_settled = 0 AND r.started_s <= ?3 ORDER BY r.id DESC LIMIT 1)"
 
+/* The limit keeps SQLite from computing a column of past for each use of it. */
 static const char series_then[] =
-    "WITH past AS MATERIALIZED (SELECT s.id, s.from_place, s.to_place, s.axes, " BEFORE(
+    "WITH past AS (SELECT s.id, s.from_place, s.to_place, s.axes, " BEFORE(
         "settled_value",
         " AND r.is_settled = 1") " AS settled_run,"
                                  " " FRESH_BEFORE
@@ -150,7 +151,8 @@ static const char series_then[] =
                                  "day * 86400 <= ?3) AS day, " BEFORE(
                                      "skip",
                                      "") " AS skip_run"
-                                         " FROM series s WHERE s.node = ?1 AND s.metric = ?2)"
+                                         " FROM series s WHERE s.node = ?1 AND s.metric = ?2 LIMIT "
+                                         "-1)"
                                          " SELECT p.from_place, p.to_place, p.axes, "
                                          "coalesce(v.run, f.run, k.run, 0), coalesce(v.value, "
                                          "f.value, d.value),"

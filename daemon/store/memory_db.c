@@ -19,8 +19,9 @@ struct pump {
 #define OF_NODE " JOIN node n ON n.id = "
 
 static const struct pump machines[] = {
-    {"SELECT fingerprint, name FROM node", "INSERT INTO node (fingerprint, name) VALUES (?1, ?2) "
-                                           "ON CONFLICT DO UPDATE SET name = excluded.name"},
+    {"SELECT fingerprint, name FROM node",
+     "INSERT INTO node (fingerprint, name) VALUES (?1, ?2) "
+     "ON CONFLICT (fingerprint) DO UPDATE SET name = excluded.name"},
     {"SELECT n.fingerprint, b.boot_id, b.first_seen_s, b.kernel FROM boot b" OF_NODE "b.node",
      "INSERT INTO boot (node, boot_id, first_seen_s, kernel) VALUES (" NODE
      ", ?2, ?3, ?4) ON CONFLICT DO NOTHING"},
@@ -40,13 +41,13 @@ static const struct pump measured[] = {
      " ?4, ?5, ?6, ?7, ?8, ?9, (SELECT id FROM text WHERE text = ?10), ?11, ?12)"},
     {"SELECT n.fingerprint, p.name, p.run + ?1 FROM probe p" OF_NODE "p.node",
      "INSERT INTO probe (node, name, run) VALUES (" NODE
-     ", ?2, ?3) ON CONFLICT DO UPDATE SET run = excluded.run"},
+     ", ?2, ?3) ON CONFLICT (node, name) DO UPDATE SET run = excluded.run"},
     {"SELECT n.fingerprint, s.metric, s.from_place, s.to_place, s.axes, s.run + ?1, s.value, "
      "s.low, s.high, s.n, t.text FROM series s" OF_NODE "s.node LEFT JOIN text t ON t.id = s.why",
      "INSERT INTO series (node, metric, from_place, to_place, axes, run, value, low, high, n, "
      "why)"
      " VALUES (" NODE ", ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, (SELECT id FROM text WHERE text "
-     "= ?11)) ON CONFLICT DO UPDATE SET"
+     "= ?11)) ON CONFLICT (node, metric, from_place, to_place, axes) DO UPDATE SET"
      " run = " STORE_NEWER("run") ", value = " STORE_NEWER("value") ", low = " STORE_NEWER(
          "low") ", high = " STORE_NEWER("high") ", n = " STORE_NEWER("n") ", why "
                                                                           "= " STORE_NEWER("wh"
@@ -66,7 +67,8 @@ static const struct pump measured[] = {
      "?2, ?3, ?4, ?5, ?6, ?7, ?8)"},
     {"SELECT n.fingerprint, f.metric, f.flows, f.measured_s FROM flow_set f" OF_NODE "f.node",
      "INSERT INTO flow_set (node, metric, flows, measured_s) VALUES (" NODE ", ?2, ?3, ?4)"
-     " ON CONFLICT DO UPDATE SET measured_s = max(measured_s, excluded.measured_s)"},
+     " ON CONFLICT (node, metric, flows) DO UPDATE SET measured_s = max(measured_s, "
+     "excluded.measured_s)"},
     {"SELECT n.fingerprint, f.metric, f.flows, r.measured_s, r.flow, r.bytes_per_s, r.low, "
      "r.high"
      " FROM flow_rate r JOIN flow_set f ON f.id = r.flow_set" OF_NODE "f.node",

@@ -38,7 +38,8 @@ static const char *const thin_series[] = {
     " count(*) OVER (PARTITION BY v.series) AS n" VALUES_OF_DAY(
         "settled_value") ")"
                          " WHERE ?5 >= ?6 GROUP BY series"
-                         " ON CONFLICT DO UPDATE SET value = iif(excluded.n > n, excluded.value, "
+                         " ON CONFLICT (series, day) DO UPDATE SET value = iif(excluded.n > n, "
+                         "excluded.value, "
                          "value), low = min(low, excluded.low),"
                          " high = max(high, excluded.high), n = n + excluded.n",
     "DELETE FROM settled_value WHERE (series, run) IN (SELECT v.series, v.run" VALUES_OF_DAY(

@@ -5,11 +5,13 @@
 
 #include "store/core.h"
 
-enum statement { UPSERT_SET, INSERT_RATE, STATEMENTS };
+enum statement { UPSERT_SET, FIND_SET, INSERT_RATE, STATEMENTS };
 
 static const char *const sql[STATEMENTS] = {
     [UPSERT_SET] = "INSERT INTO flow_set (node, metric, flows, measured_s) VALUES (?1, ?2, ?3, ?4)"
-                   " ON CONFLICT DO UPDATE SET measured_s = excluded.measured_s RETURNING id",
+                   " ON CONFLICT (node, metric, flows) DO UPDATE SET measured_s = "
+                   "excluded.measured_s",
+    [FIND_SET] = "SELECT id FROM flow_set WHERE node = ?1 AND metric = ?2 AND flows = ?3",
     [INSERT_RATE] = "INSERT OR REPLACE INTO flow_rate (flow_set, measured_s, flow, bytes_per_s, "
                     "low, high) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 };
@@ -36,11 +38,14 @@ static enum berth_code write_set(struct store *store, sqlite3_stmt *const *state
     char *flows = flows_text(graph, set);
     if (flows == NULL)
         return err_set(err, BERTH_NO_MEMORY, "out of memory for a set");
-    sqlite3_bind_int64(statement[UPSERT_SET], 1, store->node);
-    store_core_bind_text(statement[UPSERT_SET], 2, metric_info(set->metric)->name);
-    store_core_bind_text(statement[UPSERT_SET], 3, flows);
+    for (enum statement i = UPSERT_SET; i <= FIND_SET; i++) {
+        sqlite3_bind_int64(statement[i], 1, store->node);
+        store_core_bind_text(statement[i], 2, metric_info(set->metric)->name);
+        store_core_bind_text(statement[i], 3, flows);
+    }
     sqlite3_bind_int64(statement[UPSERT_SET], 4, set->measured_at_s);
-    enum berth_code code = store_core_step(store, statement[UPSERT_SET], "writing a set", &id, err);
+    enum berth_code code = store_core_upsert(store, statement[UPSERT_SET], statement[FIND_SET],
+                                             "writing a set", &id, err);
     free(flows);
     for (size_t i = 0; i < set->flow_count && code == BERTH_OK; i++) {
         sqlite3_bind_int64(statement[INSERT_RATE], 1, id);

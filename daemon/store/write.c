@@ -22,11 +22,11 @@ enum statement {
 static const char *const sql[STATEMENTS] = {
     [INSERT_RUN] = ("INSERT INTO run (boot, probe, backend, profile, started_s, elapsed_ns, "
                     "status, conditions)"
-                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id"),
-    [SET_LATEST_RUN] = "INSERT INTO probe (node, name, run) VALUES (?1, ?2, ?3) ON CONFLICT DO "
-                       "UPDATE SET run = excluded.run",
+                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
+    [SET_LATEST_RUN] = "INSERT INTO probe (node, name, run) VALUES (?1, ?2, ?3) ON CONFLICT (node, "
+                       "name) DO UPDATE SET run = excluded.run",
     [FIND_TEXT] = "SELECT id FROM text WHERE text = ?1",
-    [INSERT_TEXT] = "INSERT INTO text (text) VALUES (?1) RETURNING id",
+    [INSERT_TEXT] = "INSERT INTO text (text) VALUES (?1)",
     [FIND_SERIES] = "SELECT id FROM series WHERE node = ?1 AND metric = ?2 AND from_place = ?3 "
                     "AND to_place = ?4 AND axes = ?5",
     [UPDATE_LATEST_VALUE] = "UPDATE series SET run = ?2, value = ?3, low = ?4, high = ?5, n = "
@@ -34,12 +34,12 @@ static const char *const sql[STATEMENTS] = {
     [SET_LATEST_VALUE] =
         "INSERT INTO series (node, metric, from_place, to_place, axes, run, value, low, high, "
         "n, why)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO UPDATE SET"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (node, metric, "
+        "from_place, to_place, axes) DO UPDATE SET"
         " run = " STORE_NEWER("run") ", value = " STORE_NEWER("value") ", low = " STORE_NEWER(
             "low") ", high = " STORE_NEWER("high") ", n = " STORE_NEWER("n") ", why "
                                                                              "= " STORE_NEWER(
-                                                                                 "why") " RETURNING"
-                                                                                        " id",
+                                                                                 "why"),
     [INSERT_VALUE] = "INSERT INTO fresh_value (series, run, value, low, high, n) VALUES (?1, "
                      "?2, ?3, ?4, ?5, ?6)",
     [INSERT_SKIP] = "INSERT INTO skip (series, run, why) VALUES (?1, ?2, ?3)",
@@ -63,7 +63,7 @@ static enum berth_code write_text(struct store *store, struct writer *writer, co
         store_core_step(store, writer->statement[FIND_TEXT], "looking for a text", &id, err);
     if (code == BERTH_OK && id == 0) {
         store_core_bind_text(writer->statement[INSERT_TEXT], 1, text);
-        code = store_core_step(store, writer->statement[INSERT_TEXT], "writing a text", &id, err);
+        code = store_core_insert(store, writer->statement[INSERT_TEXT], "writing a text", &id, err);
     }
     if (code == BERTH_OK)
         *ret_id = id;
@@ -89,7 +89,7 @@ static enum berth_code write_run_row(struct store *store, struct writer *writer,
     sqlite3_bind_int64(insert, 5, run->started_at_s);
     sqlite3_bind_int64(insert, 6, run->elapsed_ns);
     store_core_bind_text(insert, 7, run->status);
-    enum berth_code code = store_core_step(store, insert, "writing a run", &writer->id, err);
+    enum berth_code code = store_core_insert(store, insert, "writing a run", &writer->id, err);
     if (code != BERTH_OK)
         return code;
     sqlite3_stmt *latest = writer->statement[SET_LATEST_RUN];
@@ -131,7 +131,9 @@ static enum berth_code write_series(struct store *store, struct writer *writer,
         sqlite3_bind_int64(upsert, 11, why);
     else
         sqlite3_bind_null(upsert, 11);
-    return store_core_step(store, upsert, "writing a series", ret_series, err);
+    bind_series(store, writer, writer->statement[FIND_SERIES], v);
+    return store_core_upsert(store, upsert, writer->statement[FIND_SERIES], "writing a series",
+                             ret_series, err);
 }
 
 static enum berth_code write_skip(struct store *store, struct writer *writer, const struct value *v,

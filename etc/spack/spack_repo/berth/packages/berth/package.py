@@ -30,7 +30,7 @@ class Berth(MakefilePackage):
     depends_on("gawk", type="build")
 
     depends_on("hwloc@2.4:2")
-    depends_on("jansson@2.10:")
+    depends_on("jansson@2.14:")
     depends_on("libuv@1.38:")
     depends_on("numactl@2.0.14:")
     depends_on("sqlite@3.34:")
