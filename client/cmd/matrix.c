@@ -169,6 +169,8 @@ static int run(struct cmd *cmd)
         }
         if (strcmp(cmd->operand[0], "memory_noise") == 0)
             put_noise(cmd, &ui, reply);
+        if (strcmp(cmd->operand[0], "gpu_touch") == 0)
+            ui_iterations(&ui, reply);
         json_decref(asked);
         json_decref(drawn);
         json_decref(defaults);

@@ -36,5 +36,9 @@ struct ui_noise {
 };
 void ui_noise(struct ui *ui, const json_t *reply, const struct ui_noise *noise);
 
+/* ui/iterations.c: a table behind the matrix of gpu_touch: the least iterations for which managed
+ * memory is faster than that of malloc and than pinned memory. */
+void ui_iterations(struct ui *ui, const json_t *reply);
+
 /* Lists the metrics that have values, a line each; with all every one, with its whole meaning. */
 void ui_metrics(struct ui *ui, const json_t *reply, bool all);

@@ -281,6 +281,21 @@ def noise_stands_beside_what_it_costs():
         assert sorted(row[2:] for row in rows) == [["latency", "100", "ns", "150", "ns", "150", "%", "20", "GB/s"], ["read", "-", "8", "GB/s", "-", "30", "GB/s"]], rows
 
 
+def iterations_from_which_managed_memory_is_faster():
+    """The mark of a GH200, from made-up times."""
+    with tempfile.TemporaryDirectory() as folder:
+        node = pathlib.Path(folder) / "touched"
+        shutil.copytree(NODE, node)
+        times = {("managed", 1): 100, ("managed", 32): 110, ("managed", 128): 140, ("system", 1): 2, ("system", 32): 64, ("system", 128): 256, ("pinned", 128): 139}
+        lines = [{"record": "run", "schema": 1, "probe": "gpu", "backend": "hip", "started_at": 0, "source": "published", "conditions": {}},
+                 *({"record": "value", "metric": "gpu_touch", "from": "gpu0", "to": "numa3", "axes": {"kind": kind, "iterations": str(count)}, "value": value}
+                   for (kind, count), value in times.items()),
+                 {"record": "end", "status": "complete", "elapsed_ns": 1}]
+        (node / "measurements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        status, out, err = berth("--node", node, "matrix", "gpu_touch")
+        assert status == 0 and out.splitlines()[-1].split() == ["gpu0", "numa3", "128", "-"], (out, err)
+
+
 def a_private_daemon_ends_with_its_command():
     with Service(lambda message: []) as other:  # somebody else's socket stays untouched
         assert berth("--node", NODE, "topo", socket_path=other.path)[0] == 0
@@ -541,7 +556,7 @@ def gpus_that_cannot_be_opened_are_told_by_their_file():
 
 TESTS = [an_unproven_plan_names_the_bound, a_day_of_the_history_tells_its_values, 
     help_comes_from_the_table, wrong_usage_is_64_and_one_line, choices_are_those_of_the_schema, no_daemon_is_69_and_says_what_to_do, a_recorded_node_is_drawn_and_planned_for,
-    no_rate_and_no_interval_that_nobody_measured, noise_stands_beside_what_it_costs, a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, an_empty_node_is_not_this_machine,
+    no_rate_and_no_interval_that_nobody_measured, noise_stands_beside_what_it_costs, iterations_from_which_managed_memory_is_faster, a_private_daemon_ends_with_its_command, a_bad_node_folder_is_one_line, an_empty_node_is_not_this_machine,
     bind_says_what_can_be_checked, closed_standard_descriptors_lose_no_error, errors_of_the_daemon_have_their_statuses,
     daemons_that_lie_are_survived, json_is_what_the_daemon_wrote, health_tells_by_its_status, a_recording_stays_in_its_folder,
     probing_shows_progress_and_what_was_left_out, interrupting_a_probe_detaches, waiting_sees_a_daemon_come_and_become_ready,
