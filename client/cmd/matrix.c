@@ -193,5 +193,5 @@ const struct cmd_command cmd_matrix = {
               "marked: n nominal, p published, - none, and why. Of many sizes that come which the "
               "metric has by default, most often large. Of many combinations of axes those come "
               "that --where and the defaults say, or one table, an axis "
-              "down the rows."},
+              "down the rows, or a row for each with its least and most."},
 };
