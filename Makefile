@@ -105,7 +105,7 @@ all: $(PROGRAMS) $(LIBS) $(or $(SPANK),no_spank) $(or $(TOP),no_top) $(if $(MPI)
 
 # One clear line instead of hundreds of compiler errors. Goals that install libraries first pass.
 WITHOUT_LIBRARIES := python deps deb rpm demo check check-all check-sites check-numa check-cluster \
-                     check-package check-browser check-lake check-frameworks check-monitors check-dist check-rpm check-container ci bench bench-gpu \
+                     check-package check-deploy check-browser check-lake check-frameworks check-monitors check-dist check-rpm check-container ci bench bench-gpu \
                      bench-planner bench-advice bench-fleet lint help clean dist uninstall format
 ifneq ($(filter-out $(WITHOUT_LIBRARIES),$(or $(MAKECMDGOALS),all)),)
 has_pkg  = $(shell $(PKGCONFIG) --exists $(1) 2>/dev/null && echo yes)
@@ -430,8 +430,8 @@ check-all: ## what check leaves out: every fault, survival, Slurm, sanitized dae
 	@BUILD=$(BUILD) tests/run.sh all
 
 .PHONY: check-sites
-check-sites: ## check-numa, -cluster, -package, -browser, -lake, -frameworks, -monitors, -walk
-	@status=0; for t in numa cluster package browser lake frameworks monitors walk; do \
+check-sites: ## check-numa, -cluster, -package, -deploy, -browser, -lake, -frameworks, -monitors, -walk
+	@status=0; for t in numa cluster package deploy browser lake frameworks monitors walk; do \
 	    $(MAKE) --no-print-directory check-$$t || status=1; done; exit $$status
 
 .PHONY: check-numa
@@ -738,6 +738,13 @@ check-package: deb
 	$(AGAIN) standins
 	@status=0; for t in install boot; do BUILD=$(BUILD) tests/package/$$t.sh || status=1; done; \
 	    exit $$status
+
+.PHONY: check-deploy
+check-deploy: ## make a node's image with the Ansible role and the Warewulf overlay, boot it diskless
+check-deploy: deb
+	@tests/lib/deps.sh build package deploy
+	@ansible-lint --offline --nocolor etc/ansible/roles/berth
+	@tests/package/deploy.sh
 
 .PHONY: check-browser
 check-browser: ## open the pages of berth report and fleet in headless Chromium: wide, narrow, light, dark

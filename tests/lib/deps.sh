@@ -1,5 +1,5 @@
 #!/bin/bash
-# deps.sh build|python|test|browser|lake|frameworks|numa|cluster|roots|deb|rpm|container|monitors|package|lint ...: installs missing packages of groups of
+# deps.sh build|python|test|browser|lake|frameworks|numa|cluster|roots|deb|rpm|container|monitors|package|deploy|lint ...: installs missing packages of groups of
 # targets. Prints its commands. Does nothing, and needs no network, when no package is missing.
 set -eu
 
@@ -31,9 +31,10 @@ packages() {
     rpm) echo rpm rpm2cpio cpio rpmlint libslurm-dev python3 python3-setuptools python3-wheel ;;
     container) echo buildah podman crun mmdebstrap ;;
     package) echo mmdebstrap qemu-system-x86 seabios busybox-static cpio e2fsprogs ;;
+    deploy) echo ansible-lint dpkg-dev golang-go ;;
     lint) echo clang clang-format-14 clang-tidy cppcheck shellcheck systemd libslurm-dev libmpich-dev ;;
     *)
-        echo "deps.sh: no group $1; groups are build, python, test, browser, lake, frameworks, numa, cluster, roots, deb, rpm, container, monitors, package, lint" >&2
+        echo "deps.sh: no group $1; groups are build, python, test, browser, lake, frameworks, numa, cluster, roots, deb, rpm, container, monitors, package, deploy, lint" >&2
         exit 64
         ;;
     esac

@@ -31,7 +31,7 @@ esac
 programs=bash,coreutils,dash,grep,sed,util-linux,bsdutils,mount,hostname,procps,python3
 libraries=libhwloc15,libnuma1,libuv1,libsqlite3-0,libjansson4,libncursesw6
 unpack "$work/root" "$suite" "$programs,$libraries,munge,slurmctld,slurmd,slurm-client,slurm-wlm-basic-plugins,libslurm-dev" "${more[@]}"
-for program in "$work"/root/usr/sbin/slurm*-wlm; do ln -s "${program##*/}" "${program%-wlm}"; done
+for program in "$work/root"/usr/sbin/slurm*-wlm; do ln -s "${program##*/}" "${program%-wlm}"; done
 mkdir -p "$work"/root/{etc,proc,dev}
 printf '%s\n' root:x:0:0:root:/root:/bin/sh nobody:x:65534:65534:nobody:/:/bin/sh >"$work/root/etc/passwd"
 printf '%s\n' root:x:0: tty:x:5: nogroup:x:65534: >"$work/root/etc/group"
