@@ -31,4 +31,10 @@ fi
 # shellcheck disable=SC2046 # the names are words
 python3 tests/lib/spdx.py "$work/$name.spdx.json" "$work/$name.tar.gz" $(find "$BUILD/bin" "$BUILD/lib" -type f -executable)
 ok "the bill of materials has the fields of SPDX 2.3, the tarball's sum, and each library that a built program loads"
+for recipe in etc/rpm/berth.spec etc/debian/changelog etc/easybuild/*.eb etc/spack/spack_repo/berth/packages/berth/package.py etc/container/Containerfile etc/container/berth.def; do
+    grep -q "\b${name#berth-}\b" "$recipe" || not_ok "$recipe names version ${name#berth-}"
+done
+python3 -c 'import ast, sys; [ast.parse(open(file).read()) for file in sys.argv[1:]]' etc/easybuild/*.eb etc/spack/spack_repo/berth/packages/berth/package.py ||
+    not_ok "the recipes of EasyBuild and Spack are Python"
+ok "packages, recipes and container files name this version"
 echo "1..$number"
