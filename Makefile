@@ -430,8 +430,8 @@ check-all: ## what check leaves out: every fault, survival, Slurm, sanitized dae
 	@BUILD=$(BUILD) tests/run.sh all
 
 .PHONY: check-sites
-check-sites: ## check-numa, -cluster, -package, -deploy, -browser, -lake, -frameworks, -monitors, -walk
-	@status=0; for t in numa cluster package deploy browser lake frameworks monitors walk; do \
+check-sites: ## check-numa, -cluster, -package, -rpm, -container, -deploy, -browser, -lake, -frameworks, -monitors, -walk
+	@status=0; for t in numa cluster package rpm container deploy browser lake frameworks monitors walk; do \
 	    $(MAKE) --no-print-directory check-$$t || status=1; done; exit $$status
 
 .PHONY: check-numa
