@@ -11,12 +11,25 @@
 #include "discover/discover.h"
 #include "measure/sched.h"
 
-#define BESIDE "hwloc.xml" /* as in client/lib/hwloc_file.c */
+#define BESIDE     "hwloc.xml"         /* as in client/lib/hwloc_file.c */
+#define MARK       "\"BerthSnapshot\"" /* of each file that is written here */
+#define BYTES_MOST (64u << 20)
 
 static bool put_text(FILE *file, const void *text)
 {
     /* the unit's umask leaves nothing to others */
     return fchmod(fileno(file), 0644) == 0 && fputs(text, file) >= 0;
+}
+
+/* True when the path has a file of somebody else, which is left alone. */
+static bool is_foreign(const char *path)
+{
+    const struct files here = {.root = ""};
+    char *text = NULL;
+    enum berth_code code = files_read(&here, path, BYTES_MOST, &text, NULL);
+    bool is_ours = code == BERTH_ABSENT || (code == BERTH_OK && strstr(text, MARK) != NULL);
+    free(text);
+    return !is_ours;
 }
 
 static void work(uv_work_t *request)
@@ -26,7 +39,10 @@ static void work(uv_work_t *request)
     enum berth_code code = discover_xml(keep->io, NULL, &xml, &name, &keep->err);
     if (code == BERTH_OK)
         code = backend_hwloc_measured(xml, name, keep->snapshot, &measured, &keep->err);
-    if (code == BERTH_OK)
+    if (code == BERTH_OK && is_foreign(keep->path))
+        err_set(&keep->err, BERTH_IO, "%s is not a file of berthd; hwloc_file names another path",
+                keep->path);
+    else if (code == BERTH_OK)
         files_replace(keep->path, put_text, measured, &keep->err);
     free(xml);
     free(name);
@@ -88,7 +104,7 @@ static char *make_path(const char *file, const char *socket)
 static void remove_other(const char *path, const char *socket)
 {
     char *beside = make_path(BESIDE, socket);
-    if (beside != NULL && (path == NULL || strcmp(path, beside) != 0))
+    if (beside != NULL && (path == NULL || strcmp(path, beside) != 0) && !is_foreign(beside))
         unlink(beside);
     free(beside);
 }

@@ -62,7 +62,7 @@ def the_file_follows_the_snapshot():
 def no_file_is_kept():
     """Of a recorded node, and where the configuration wants none: an old one is removed."""
     folder = tempfile.mkdtemp(prefix="berth-test-")
-    (pathlib.Path(folder) / "hwloc.xml").touch()
+    (pathlib.Path(folder) / "hwloc.xml").write_text('<info name="BerthSnapshot" value="1"/>')
     with Daemon("--node", NODES / "mi250x") as daemon, Daemon(config=QUIET + "hwloc_file =\n", directory=folder) as other:
         with Daemon(config=QUIET) as third:
             kept_by(third)
@@ -78,6 +78,17 @@ def a_file_that_cannot_be_written_is_one_line():
         lines = [line for line in daemon.said().splitlines() if "topology file" in line]
         assert len(lines) == 1 and "cannot be written: No such file or directory" in lines[0], lines
         assert daemon.stop()[0] == 0, daemon.said()
+
+
+def a_file_of_somebody_else_stays():
+    """Beside a private daemon's socket, whether a file is kept there or not."""
+    for config in (QUIET, QUIET + "hwloc_file =\n"):
+        folder = tempfile.mkdtemp(prefix="berth-test-")
+        theirs = pathlib.Path(folder) / "hwloc.xml"
+        theirs.write_text("<topology/>")
+        with Daemon(config=config, directory=folder) as daemon:
+            until(lambda: config != QUIET or f"{theirs} is not a file of berthd" in daemon.said(), 30)
+            assert theirs.read_text() == "<topology/>"
 
 
 def a_path_of_the_site():
@@ -220,7 +231,7 @@ def mpi_binds_the_same():
                     assert any("bound" in line or "binding:" in line for line in printed + reported), (name, launch, printed, said)
 
 
-TESTS = [the_file_follows_the_snapshot, no_file_is_kept, a_file_that_cannot_be_written_is_one_line, a_path_of_the_site, tasks_get_what_nobody_has_set,
+TESTS = [the_file_follows_the_snapshot, no_file_is_kept, a_file_that_cannot_be_written_is_one_line, a_file_of_somebody_else_stays, a_path_of_the_site, tasks_get_what_nobody_has_set,
          a_file_that_others_could_have_written_is_not_taken, hwlocs_tools_find_the_same, mpi_binds_the_same]
 
 if __name__ == "__main__":
