@@ -98,6 +98,7 @@ find "$(dirname "$kernel")/../lib/modules/${kernel##*/vmlinuz-}" -name '*.ko' -e
 cp tests/package/diskless.service "$root/etc/systemd/system/"
 ln -s ../diskless.service "$root/etc/systemd/system/multi-user.target.wants/"
 echo "cluster /cluster 9p trans=virtio,version=9p2000.L 0 0" >>"$root/etc/fstab"
+printf '[Service]\nTimeoutStartSec=300\n' >"$root/etc/systemd/system/berthd.service.d/emulated.conf" # where two cpus are emulated by few
 cat >"$root/init" <<'EOF'
 #!/guest/busybox sh
 for module in virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci netfs fscache 9pnet 9pnet_virtio 9p; do /guest/busybox insmod /guest/$module.ko; done

@@ -29,7 +29,11 @@ all() {
     say share grep " /cluster " /proc/mounts
     say expected expected
     say verdict berth --json health
-    if [ "$(cat /proc/sys/kernel/hostname)" = n1 ]; then for _ in 1 2 3 4; do berth probe memory_latency >/dev/null 2>&1; done; fi
+    # An emulated machine's values may be too uncertain to be expected; another measurement is less so.
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        if [ "$(cat /proc/sys/kernel/hostname)" != n1 ] || ! berth accept 2>&1 | grep -q '^nothing was accepted'; then break; fi
+        berth probe memory_latency >/dev/null 2>&1
+    done
     say accept berth accept
     say folder ls -ln /cluster/berth
     say log journalctl -u berthd --no-pager -o cat

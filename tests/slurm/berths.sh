@@ -77,6 +77,6 @@ else
 fi
 status=0
 timeout -k 5 "${CLUSTER_SECONDS:-900}" qemu-system-x86_64 "${options[@]}" -kernel "$kernel" -initrd "$work/initrd" \
-    -append "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check constrain=$CONSTRAIN node=$NODE" -nographic -no-reboot -nodefaults -serial stdio </dev/null >"$log" 2>&1 || status=$?
+    -append "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check nosoftlockup constrain=$CONSTRAIN node=$NODE" -nographic -no-reboot -nodefaults -serial stdio </dev/null >"$log" 2>&1 || status=$?
 [ $status = 0 ] || echo "# qemu ended with $status"
 if [ "$CONSTRAIN" = off ]; then python3 tests/slurm/berths.py "$log"; else python3 tests/slurm/constrained.py "$log" "$CONSTRAIN" "$NODE"; fi
