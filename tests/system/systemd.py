@@ -89,10 +89,11 @@ def the_units_filter_leaves_what_daemon_and_probes_need():
         done = subprocess.run([*filtered, sys.executable, "-c", code, *(str(known[name]) for name in REFUSED)], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == str([1] * len(REFUSED)), (REFUSED, done.stdout)
         with Daemon(under=filtered, environment=options, config=f"probe_dir = {probes}\n") as daemon:
-            daemon.wait_ready()
+            daemon.wait_ready(100)
             status = daemon.status()
             assert daemon.call("io.berth.Fabric.GetMatrix", {"metric": "memory_latency"})["cells"] and status["store"] == "ok" and not status["problems"], (status, daemon.said())
-            assert daemon.call("io.berth.Health.Probe", {"metrics": ["memory_latency"]})["measured"] > 0
+            # A probe of a busy machine may run out of its time before its first value.
+            assert until(lambda: daemon.call("io.berth.Health.Probe", {"metrics": ["memory_latency"]})["measured"] > 0, 100), daemon.said()
             assert daemon.stop()[0] == 0, daemon.said()
 
 
