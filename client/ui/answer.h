@@ -22,8 +22,6 @@ void ui_verdict(struct ui *ui, const json_t *reply);
 /* ui/load.c: the last reply of Load; and its progress as ui_progress_bar and _line. */
 void ui_load(struct ui *ui, const json_t *reply);
 void ui_load_progress(struct ui *ui, const json_t *reply, bool is_bar);
-/* Prints a slow value that a finding explains, with units of sizes. */
-void ui_slow_value(struct ui *ui, const json_t *value);
 /* Appends the action for a finding (schema/findings.def), nothing for an unknown code. Its metric
  * and places stand in it for METRIC FROM TO and METRIC, its place for PLACE. */
 void ui_action(struct ui *ui, const json_t *finding);
@@ -112,6 +110,8 @@ void ui_axes_put(struct ui *line, const char *metric, const json_t *axes);
 /* Prints a value with its places and such axes, and those like it that come later; nothing where an
  * earlier one is like it. */
 void ui_evidence_put(struct ui *ui, const json_t *evidence, size_t index);
+/* Prints a slow value that a finding explains, with units of sizes. */
+void ui_slow_value(struct ui *ui, const json_t *value);
 /* Writes the heading of evidence, with the times of its measurements. size: bytes of text. */
 void ui_evidence_heading(const json_t *evidence, char *text, size_t size);
 /* Returns the sentence of a reason or a warning; "?" where it has none. */

@@ -162,3 +162,35 @@ void ui_evidence_heading(const json_t *evidence, char *text, size_t size)
              last > 0 ? ui_when(one, first) : "", last > first ? " to " : "",
              last > first ? ui_when(other, last) : "");
 }
+
+/* Appends a series, "METRIC FROM TO AXIS=VALUE;AXIS=VALUE". */
+static void put_series(struct ui *line, const char *series)
+{
+    for (size_t length; (length = strcspn(series, " ;")) > 0;) {
+        char word[64], number[UI_NUMBER], *value;
+        snprintf(word, sizeof word, "%.*s", (int)length, series);
+        value = strchr(word, '=');
+        if (value != NULL)
+            *value++ = '\0';
+        ui_text(line, word);
+        ui_put(line, "%s", value != NULL ? "=" : "");
+        ui_text(line, value != NULL ? ui_axis_value(word, value, number) : "");
+        series += length;
+        ui_put(line, "%s", *series == ';' ? ", " : *series != '\0' ? " " : "");
+        series += *series != '\0';
+    }
+}
+
+void ui_slow_value(struct ui *ui, const json_t *value)
+{
+    const char *unit = ui_member(value, "unit");
+    char number[UI_NUMBER], other[UI_NUMBER];
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    put_series(&line, ui_member(value, "series"));
+    ui_put(&line, ": %s, expected %s", ui_value(ui, number, ui_member_number(value, "value"), unit),
+           ui_value(ui, other, ui_member_number(value, "expected"), unit));
+    ui_pad(ui, 12);
+    ui_paragraph(ui, 14, line.text == NULL ? "" : line.text);
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
+}

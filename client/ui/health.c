@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "ui/answer.h"
-#include "ui/axes.h"
 
 static enum ui_style style_of(const char *word)
 {
@@ -38,38 +37,6 @@ static const char *action_of(const char *code)
 
 #define SLOW_SHOWN 4
 #define SLOW_WHY   10 /* likewise with --why on a terminal */
-
-/* Appends a series, "METRIC FROM TO AXIS=VALUE;AXIS=VALUE". */
-static void put_series(struct ui *line, const char *series)
-{
-    for (size_t length; (length = strcspn(series, " ;")) > 0;) {
-        char word[64], number[UI_NUMBER], *value;
-        snprintf(word, sizeof word, "%.*s", (int)length, series);
-        value = strchr(word, '=');
-        if (value != NULL)
-            *value++ = '\0';
-        ui_text(line, word);
-        ui_put(line, "%s", value != NULL ? "=" : "");
-        ui_text(line, value != NULL ? ui_axis_value(word, value, number) : "");
-        series += length;
-        ui_put(line, "%s", *series == ';' ? ", " : *series != '\0' ? " " : "");
-        series += *series != '\0';
-    }
-}
-
-void ui_slow_value(struct ui *ui, const json_t *value)
-{
-    const char *unit = ui_member(value, "unit");
-    char number[UI_NUMBER], other[UI_NUMBER];
-    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
-    put_series(&line, ui_member(value, "series"));
-    ui_put(&line, ": %s, expected %s", ui_value(ui, number, ui_member_number(value, "value"), unit),
-           ui_value(ui, other, ui_member_number(value, "expected"), unit));
-    ui_pad(ui, 12);
-    ui_paragraph(ui, 14, line.text == NULL ? "" : line.text);
-    ui->failed = ui->failed || line.failed;
-    ui_done(&line);
-}
 
 /* Prints the worst slow values that a finding explains. */
 static void put_slow(struct ui *ui, const json_t *finding)

@@ -3,7 +3,7 @@
  *
  * Main types: struct ui (text that grows).
  * Uses: lib
- * Public headers: answer.h cells.h ends.h matrix.h node.h topo.h ui.h
+ * Public headers: answer.h axes.h cells.h ends.h matrix.h node.h topo.h ui.h
  * Shown by: tests/unit/ui
  *
  * Text for a person: a growing buffer, the abilities of the terminal, and tables. A failed

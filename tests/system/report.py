@@ -78,11 +78,12 @@ def test_report_has_the_cells():
     node = NODES / "h200x4"
     text = report(node)
     for cell in cells(node, "gpu_gpu_copy_engine"):
-        found = re.search(rf'<td[^>]*title="{cell["from"]} to {cell["to"]}, measured {TIME}, 95 % [^"]* repetitions">(\d+)</td>', text)
+        axes = " ".join(f"{key}={value}" for key, value in sorted(cell["axes"].items()))
+        found = re.search(rf'<td[^>]*title="{cell["from"]} to {cell["to"]}, measured {TIME}, 95 % [^"]* repetitions, {axes}">(\d+)</td>', text)
         assert found and abs(int(found[1]) - cell["value"] / 1e9) <= 0.5, cell
     assert "<h3>gpu_gpu_copy_engine, GB/s <" in text, "the unit is in the title"
     assert re.search(rf"<title>[0-9.]+ ns: core0 to core1, measured {TIME}, 95 % ", text) and "<title></title>" not in text
-    assert re.search(r'title="llc0 to numa0: the lines visited[^"]*">&ndash;</td>', text), "why it is missing"
+    assert re.search(r'title="L3 llc0 to numa0: the lines visited[^"]*">&ndash;</td>', text), "why it is missing"
     assert "<summary>copy engine between two gpus: 397 to 398 GB/s, higher is better</summary>" in text
     text = report(NODES / "mi250x")
     assert "What to do" not in text and "over time (" not in text, "no finding, no history"
