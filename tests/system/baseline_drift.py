@@ -350,7 +350,7 @@ def the_command_tells_what_changed_and_since_when():
         assert json.loads(berth(daemon, "--json", "health", "--why").stdout) == check(daemon)
         history = berth(daemon, "history", "memory_bandwidth", *PLACE)
         lines = history.stdout.splitlines()
-        assert history.returncode == 0 and lines[0] == "memory_bandwidth from llc0 to numa0: 80 GB/s, 80 % of what is expected: worse", history
+        assert history.returncode == 0 and lines[0] == "memory_bandwidth from L3 llc0 to numa0: 80 GB/s, 80 % of what is expected: worse", history
         assert lines[1].startswith("expected 100 GB/s: the median of 6 values since 20") and "less than 98 GB/s is a finding" in " ".join(" ".join(lines[1:4]).split()), lines
         status, narrow = shown("--socket", daemon.socket, "history", "memory_bandwidth", *PLACE)
         assert status == 0 and narrow[-1].endswith("worse") and "#" in narrow[-1].replace("\u2588", "#") and max(map(len, narrow)) <= WIDTH, narrow
