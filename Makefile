@@ -566,7 +566,7 @@ lint: ## clang-format, clang-tidy, cppcheck, shellcheck, systemd-analyze; fails 
 	@BUILD=$(BUILD) tests/lib/lint.sh -std=c17 $(DEFINES) -DSTANDIN_DIR='"build/standin"' -Ischema \
 	    $(addprefix -iquote ,daemon client probes tests) -Iclient/lib \
 	    $(call pkg_cflags,$(DAEMON_PKGS) cmocka) \
-	    $(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICC) -show)))
+	    $(if $(MPICC),$(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICC) -show))))
 
 # Files made from a template, with the folders of this PREFIX in them.
 SUBSTITUTE = sed $(foreach v,BINDIR PREFIX LIBDIR LIBEXECDIR SYSCONFDIR INCLUDEDIR VERSION, \

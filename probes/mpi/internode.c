@@ -170,7 +170,7 @@ static void measure(const struct mpi_ranks *ranks, const struct mpi_internode *i
     struct mpi_end end;
     name_nic(internode->interface, nic);
     probe_axes_add(&cell.axes, "interface", "%s", internode->interface);
-    if (direction > 0)
+    if (strcmp(directions[direction].name, "one") != 0)
         probe_axes_add(&cell.axes, "direction", "%s", directions[direction].name);
     if (pairs > 1)
         probe_axes_add(&cell.axes, "pairs", "%d", pairs);
