@@ -36,6 +36,9 @@ files = said("files")[0]
 check("everybody may ask at the socket, and what is kept is the daemon's alone",
       re.search(r"^srw-rw-rw- .* /run/berth/berth\.sock$", files, re.M) and re.search(r"^drwxr-x--- \d+ berth berth .* /var/lib/berth$", files, re.M) and
       re.search(r"^-rw-r----- \d+ berth berth .* /var/lib/berth/berth\.db$", files, re.M), files)
+hwloc = said("hwloc")[0]
+check("the daemon keeps hwloc's file beside the socket, and everybody's tasks load it",
+      re.search(r"^-rw-r--r-- \d+ berth berth .* /run/berth/hwloc\.xml$", hwloc, re.M) and "\nHWLOC_XMLFILE=/run/berth/hwloc.xml\n" in hwloc + "\n", hwloc)
 gpus = [p for p in reply("topology").get("places", []) if p["kind"] == "gpu"]
 check("the daemon discovers gpus through the driver's sysfs tree from within the sandbox", len(gpus) == 8, (len(gpus), said("topology")[0][:1500]))
 
