@@ -110,12 +110,17 @@ static bool put_all(FILE *file, const void *arg)
     print_text(&line, "fingerprint", graph->fingerprint);
     print_number(&line, "written_at_s", contents->now_s);
     bool ok = put_line(file, &line);
+    size_t count = set->place_count;
     for (size_t i = 0; ok && i < set->place_count; i++)
         ok = put_place(file, &line, &set->place[i]);
-    for (size_t i = 0; ok && i < set->values->count; i++)
+    for (size_t i = 0; ok && i < set->values->count; i++) {
+        if (set->baseline[i].count == 0) /* of a series whose values were all too uncertain */
+            continue;
         ok = put_series(file, &line, graph, set, i);
+        count++;
+    }
     begin_line(&line, "end");
-    print_number(&line, "count", (int64_t)(set->place_count + set->values->count));
+    print_number(&line, "count", (int64_t)count);
     ok = ok && put_line(file, &line);
     print_done(&line);
     return ok;

@@ -39,8 +39,8 @@ for boot, console in consoles.items():
         what, good = "n1: the first node of its class finds no baseline", expected == {"file": None, "series": []}
     else:
         what = f"{boot}: with an empty state directory it has " + ("the baseline of its class" if boot == "n7" else "its own baseline, from before")
-        good = (expected.get("file") == "n7.baseline") == (boot == "n7 again") and any(begun for begun, _ in expected["series"]) and \
-            all(baseline and baseline["accepted"] and baseline["begun_at_s"] == begun for begun, baseline in expected["series"] if begun)
+        good = (expected.get("file") == "n7.baseline") == (boot == "n7 again") and bool(expected.get("series")) and \
+            all(baseline and baseline["begun_at_s"] == begun for begun, baseline in expected["series"])
     more, bad = check(what, good, (console.said("expected"), log))
     number, failed = number + more, failed + bad
 files = sorted(path.name for path in pathlib.Path(sys.argv[3]).iterdir())
