@@ -52,7 +52,7 @@ check("berth exec where each task may open only the gpu that Slurm has bound it 
 found = tasks("second off")
 check("--berth=off: both, as Slurm has it", len(found) == 2 and all(task.get(VISIBLE) == "0,1" and task["policy"] == 0 for task in found.values()), said("second off"))
 claims = [claim for claim in json.loads(said("claims"))["claims"] if claim["key"] == "slurm/1"] if said("claims").startswith("{") else []
-is_owned = bool(claims) and re.search(r"/job_1$", claims[0]["owner_cgroup"] or "") is not None
+is_owned = bool(claims) and re.search(r"/(job_1|s[0-9A-Z]{13})$", claims[0]["owner_cgroup"] or "") is not None
 gpus = [place for place in claims[0]["places"] if place.startswith("gpu")] if claims else []  # none where the prolog's tenth of a second was too short for an emulated machine
 check("the first job's claim has its cores beside what its prolog has claimed" + (", and ends with its cgroup" if VERSION == "v2" else ""), len(claims) == 1 and
       gpus in ([], [f"gpu{n}" for n in range(HALF)]) and len(taken) > 0 and {f"core{cpu}" for cpu in taken} <= set(claims[0]["places"]) and
