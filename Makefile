@@ -725,7 +725,7 @@ check-rpm: rpm deb
 	@tests/package/rpm.sh
 
 .PHONY: check-container
-check-container: ## build the image of etc/container with buildah and run it with podman
+check-container: ## build the image of etc/container with buildah and run it
 check-container: dist
 	@tests/lib/deps.sh build container
 	$(AGAIN) all
