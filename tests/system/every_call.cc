@@ -97,8 +97,7 @@ static const std::map<std::string, std::function<void(libberth::connection &)>> 
      [](libberth::connection &berth) {
          libberth::kernel_request request;
          request.place = "gpu0";
-         request.test = BERTH_TEST_BS6;
-         request.degree = 7;
+         request.test = BERTH_TEST_BS1;
          request.dofs = 1 << 20;
          berth.predict_kernel(request);
      }},
