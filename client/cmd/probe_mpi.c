@@ -27,6 +27,7 @@
 #define END_MS       5000 /* for the launcher to end behind its output */
 #define TTL_S        60   /* of the claim, behind the limit */
 #define RANKS_MOST   64   /* without --ranks */
+#define RANKS_A_CORE 2    /* with it, and 4 anywhere: more would only wait for each other */
 
 /* ---- records ---- */
 
@@ -338,6 +339,18 @@ static int claim_node(struct cmd *cmd, int64_t limit_s, json_t **ret_claim)
                    ret_claim);
 }
 
+/* Chooses the number of ranks where the user has not, and refuses too many. */
+static int choose_ranks(struct cmd *cmd, struct launch *launch)
+{
+    const long cores = launch->cores, most = cores * RANKS_A_CORE > 4 ? cores * RANKS_A_CORE : 4;
+    if (launch->rank_count > most)
+        return cmd_usage(cmd, "--ranks %ld on %ld core%s: at most %ld, %d a core",
+                         launch->rank_count, cores, cores == 1 ? "" : "s", most, RANKS_A_CORE);
+    if (launch->rank_count == 0)
+        launch->rank_count = cores < 2 ? 2 : cores > RANKS_MOST ? RANKS_MOST : cores;
+    return CMD_DONE;
+}
+
 int cmd_probe_mpi(struct cmd *cmd, const struct cmd_probe_mpi *options)
 {
     struct launch launch = {
@@ -351,10 +364,8 @@ int cmd_probe_mpi(struct cmd *cmd, const struct cmd_probe_mpi *options)
         status = count_cores(node, &launch.cores);
     if (status == CMD_DONE)
         status = find_program(launch.program);
-    if (status == CMD_DONE && launch.rank_count == 0)
-        launch.rank_count = launch.cores < 2            ? 2
-                            : launch.cores > RANKS_MOST ? RANKS_MOST
-                                                        : launch.cores;
+    if (status == CMD_DONE)
+        status = choose_ranks(cmd, &launch);
     if (status == CMD_DONE)
         status = make_words(&launch, options->launcher != NULL ? options->launcher : BERTH_MPIEXEC);
     if (status == CMD_DONE)

@@ -164,6 +164,17 @@ def check_command(kind):
             assert [(one["axes"], one["value"]) for one in again] == [(one["axes"], one["value"]) for one in found], again
 
 
+def test_too_many_ranks_are_refused():
+    """They would only wait for each other, and for all else on the node."""
+    built("mpich")
+    cores = len({path.read_text() for path in pathlib.Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings")})
+    with Daemon("--no-probe") as daemon:
+        for ranks in (max(2 * cores, 4) + 1, 4096):
+            done = berth(daemon, "probe", "--mpi", "--ranks", str(ranks), "--launcher", "false")
+            assert done.returncode == 64 and f"--ranks {ranks} on {cores} core" in done.stderr, done
+        assert berth(daemon, "probe", "--mpi", "--ranks", str(max(2 * cores, 4)), "--launcher", "false").returncode not in (0, 64)
+
+
 def test_the_command_with_mpich():
     check_command("mpich")
 
@@ -294,7 +305,7 @@ def test_between_namespaces():
             ip("netns", "del", name, check=False)
 
 
-TESTS = [test_the_record_under_mpich, test_the_record_under_open_mpi, test_collectives_under_mpich,
+TESTS = [test_too_many_ranks_are_refused, test_the_record_under_mpich, test_the_record_under_open_mpi, test_collectives_under_mpich,
          test_collectives_under_open_mpi, test_tables_for_a_person, test_one_rank_is_not_enough,
          test_a_launcher_of_another_mpi_is_noticed, test_wrong_words, test_the_command_with_mpich,
          test_the_command_with_open_mpi, test_records_of_a_site, test_hostile_records,
