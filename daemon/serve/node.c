@@ -27,7 +27,7 @@ static json_t *place_json(const struct graph *graph, const struct place *place)
     return object;
 }
 
-/* Returns the best measured rate in one direction for any other axes; at least @best. */
+/* Returns the best measured rate in one direction for any other axes; at least @best, NAN none. */
 static double best_measured(const struct values *values, enum metric metric, place_id from,
                             place_id to, double best)
 {
@@ -46,13 +46,13 @@ static double best_measured(const struct values *values, enum metric metric, pla
     return best;
 }
 
-/* Returns the best measured rate over a link, by either direction and mechanism; NAN when nothing
- * was measured. */
+/* Returns the measured rate over a link in its slower direction, by the best mechanism; NAN when
+ * nothing was measured. */
 static double link_measured(const struct snapshot *snap, const struct link *link)
 {
     static const enum metric between[] = {METRIC_GPU_GPU_COPY_ENGINE, METRIC_GPU_GPU_KERNEL,
                                           METRIC_HOST_GPU_COPY_ENGINE, METRIC_HOST_GPU_KERNEL};
-    double best = NAN;
+    double there = NAN, back = NAN;
     if (link->kind == LINK_MEMBUS) {
         place_id numa = snap->graph->places[link->from].kind == PLACE_NUMA ? link->from : link->to;
         const struct value *value =
@@ -60,10 +60,10 @@ static double link_measured(const struct snapshot *snap, const struct link *link
         return value != NULL && value->source == VALUE_MEASURED ? value->value : NAN;
     }
     for (size_t i = 0; i < sizeof between / sizeof between[0]; i++) {
-        best = best_measured(snap->values, between[i], link->from, link->to, best);
-        best = best_measured(snap->values, between[i], link->to, link->from, best);
+        there = best_measured(snap->values, between[i], link->from, link->to, there);
+        back = best_measured(snap->values, between[i], link->to, link->from, back);
     }
-    return best;
+    return fmin(there, back);
 }
 
 static json_t *link_json(const struct snapshot *snap, const struct link *link)
