@@ -1,6 +1,6 @@
 /*
- * A program that takes its berth by itself, as `berth exec` does it for programs that do not: before
- * it starts threads, touches memory or loads a GPU runtime. Built with
+ * A program that takes its berth by itself, as `berth exec` does it for programs that do not:
+ * before it starts threads, touches memory or loads a GPU runtime. Built with
  *
  *     cc -o take take.c $(pkg-config --cflags --libs libberth)
  *

@@ -62,7 +62,7 @@ all() {
     say "slurmd's matrix" cat /run/slurmd-matrix
     say process grep -E '^(Name|Uid|CapEff|NoNewPrivs|Seccomp):' "/proc/$(pid)/status"
     say files ls -ld /run/berth /run/berth/berth.sock /var/lib/berth /var/lib/berth/berth.db
-    for _ in $(seq 60); do [ -e /run/berth/hwloc.xml ] && break || sleep 0.5; done
+    for _ in $(seq 60); do [ ! -e /run/berth/hwloc.xml ] || break; sleep 0.5; done
     say hwloc sh -c 'ls -l /run/berth/hwloc.xml; setpriv --reuid=65534 --regid=65534 --clear-groups berth exec -- env'
     say topology berth --json topo
     say sandbox systemctl start inside.service

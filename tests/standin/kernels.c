@@ -115,7 +115,8 @@ static enum code prepare_fill(struct launch *launch, const void *args)
 static enum code prepare_stride(struct launch *launch, const void *args)
 {
     const struct gpu_stride_args *stride = args;
-    launch->op->bytes = (double)(stride->bytes / stride->stride) * 32;
+    const uint64_t words = stride->bytes / stride->stride;
+    launch->op->bytes = 32.0 * (double)words;
     return access_memory(launch, MODEL_WRITE, stride->address, stride->bytes, 1);
 }
 

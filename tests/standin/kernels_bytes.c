@@ -182,6 +182,8 @@ void kernel_bytes_mesh(struct world *world, struct world_op *op)
 {
     struct gpu_mesh_args args;
     memcpy(&args, op->args, sizeof args);
+    if (args.side[0] == 0 || args.side[1] == 0 || args.side[2] == 0)
+        return;
     uint64_t nodes = gpu_mesh_nodes(&args), rows = gpu_mesh_rows(&args);
     int *start = bytes_at(world, args.start, 4 * (rows + 1)),
         *index = bytes_at(world, args.index, 4 * nodes);
