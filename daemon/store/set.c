@@ -9,8 +9,7 @@ enum statement { UPSERT_SET, FIND_SET, INSERT_RATE, STATEMENTS };
 
 static const char *const sql[STATEMENTS] = {
     [UPSERT_SET] = "INSERT INTO flow_set (node, metric, flows, measured_s) VALUES (?1, ?2, ?3, ?4)"
-                   " ON CONFLICT (node, metric, flows) DO UPDATE SET measured_s = "
-                   "excluded.measured_s",
+                   " ON CONFLICT (node, metric, flows) DO UPDATE SET measured_s = ?4",
     [FIND_SET] = "SELECT id FROM flow_set WHERE node = ?1 AND metric = ?2 AND flows = ?3",
     [INSERT_RATE] = "INSERT OR REPLACE INTO flow_rate (flow_set, measured_s, flow, bytes_per_s, "
                     "low, high) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
