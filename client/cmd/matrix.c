@@ -94,6 +94,8 @@ static const char *why_none(struct cmd *cmd, const json_t *matrix)
         return NULL;
     if (cmd_has(cmd, &cmd_globals[CMD_NODE]))
         return "a recorded node measures nothing";
+    if (strcmp(cmd->operand[0], "mpi_internode_bandwidth") == 0)
+        return "berth-probe-mpi --interface NAME measures, and berth probe --records takes it";
     if (strncmp(cmd->operand[0], "mpi_", 4) == 0)
         return "berth probe --mpi measures";
     json_t *node = cmd_try(cmd->berth, "io.berth.Fabric.GetNode", json_object());

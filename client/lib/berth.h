@@ -440,7 +440,8 @@ BERTH_PUBLIC int berth_apply(struct berth *berth, const struct berth_task *task,
 
 /* Outcome of berth_take. launcher: its name, NULL none. cpus, gpus and memory: what this task has
  * now, also by its launcher; item NULL: no gpus, or memory that nothing was said about. parts:
- * what was taken, enum berth_part; 0 when the launcher had bound the task to cpus and gpus. */
+ * enum berth_part, those that were taken; 0 when the launcher had bound the task to cpus and gpus.
+ */
 struct berth_taken {
     const char *launcher;
     int task, tasks;
@@ -455,8 +456,8 @@ struct berth_taken {
  * memory is touched; berth_apply says what it sets.
  *
  * request: NULL for Bind's defaults. Its tasks, ranks, world, allowed and whole_node are found
- * here and not read. berth: connected anew, to $BERTH_SOCKET or the usual socket; NULL: a handle
- * of this call's own. ret_taken may be NULL.
+ * here and not read. berth: connected anew, to $BERTH_SOCKET or the usual socket; NULL: this call
+ * makes a handle of its own. ret_taken may be NULL.
  *
  * Blocks for the handle's timeout, or 2 s when that is longer. Fails like the functions above, with
  * BAD_ARGUMENT when the launcher does not say which task this is, and with UNAVAILABLE when no

@@ -28,8 +28,8 @@ void ui_matrix(struct ui *ui, const json_t *reply, const struct ui_matrix_option
  * there are not so many, or out of memory. */
 json_t *ui_fold_cores(const struct ui *ui, const json_t *matrix, const json_t *node, size_t most);
 
-/* ui/noise.c: a table behind the matrix of memory_noise: each initiator's rate or latency alone, and
- * under that noise. The members are replies of GetMatrix: memory_bandwidth, memory_latency, and
+/* ui/noise.c: a table behind the matrix of memory_noise: each initiator's rate or latency alone,
+ * and under that noise. The members are replies of GetMatrix: memory_bandwidth, memory_latency, and
  * host_gpu_kernel, which has a gpu's rates without noise; NULL: unknown. */
 struct ui_noise {
     const json_t *bandwidth, *latency, *kernels;
