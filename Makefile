@@ -399,7 +399,7 @@ PYTHON_SRC := $(wildcard client/python/berth/*.py) client/python/berth/py.typed 
 .PHONY: python
 python: $(WHEEL) ## build the Python package: a wheel in build/python (Debian: python3-wheel)
 	@echo "$(WHEEL): python3 -m pip install --no-index $(WHEEL)"
-$(WHEEL): $(PYTHON_SRC) $(SCHEMAS) client/lib/launcher.c tests/lib/idl.py Makefile
+$(WHEEL): $(PYTHON_SRC) $(SCHEMAS) client/lib/task/launcher.c tests/lib/idl.py Makefile
 	@tests/lib/deps.sh python
 	@rm -rf $(@D) && mkdir -p $(@D)/source
 	$(call say,wheel,$@)

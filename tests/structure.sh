@@ -168,7 +168,7 @@ doors='
 sqlite3\.h     daemon/store/*
 hwloc[./].*h   daemon/discover/backend_hwloc*
 mpi(-ext)?\.h  probes/mpi/*
-numa(if)?\.h   probes/* client/lib/apply.c client/lib/pages.c
+numa(if)?\.h   probes/* client/lib/task/apply.c client/lib/pages.c
 uv\.h          daemon/base/log_limit.* daemon/varlink/* daemon/measure/* daemon/serve/claim_* daemon/serve/daemon.h daemon/serve/hwloc_keep.h daemon/main.c
 '
 check_doors() {

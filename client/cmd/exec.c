@@ -7,10 +7,11 @@
 
 #include "cmd/bind.h"
 #include "cmd/cmd.h"
-#include "lib/hwloc_file.h"
 #include "lib/lib.h"
-#include "lib/step_printer.h"
-#include "lib/take_plan.h"
+#include "lib/task/hwloc_file.h"
+#include "lib/task/step_printer.h"
+#include "lib/task/take_plan.h"
+#include "lib/task/task.h"
 
 #define TIMEOUT_S      2
 #define TIMEOUT_S_MOST 3600

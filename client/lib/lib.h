@@ -1,12 +1,10 @@
 /**
- * Folder client/lib: libberth: connection, calls, answers as C structures, and their application
- *   to this process. Public to programs: berth.h.
+ * Folder client/lib: libberth: connection, calls, answers as C structures, and what this process
+ *   may use. Public to programs: berth.h.
  *
  * Main types: struct berth (berth.h).
  * Uses: nobody
- * Public headers: allowed.h ancestor.h apply.h berth.h cpus.h hwloc_file.h lib.h local_ranks.h
- *   merged_berth.h size.h slurm_gpus.h slurm_list.h slurm_visible.h step_printer.h
- *   take_plan.h write.h
+ * Public headers: allowed.h berth.h cpus.h lib.h size.h write.h
  * Shown by: tests/unit/lib, docs/examples
  *
  * Declarations that the parts of libberth share. None is exported.
@@ -125,16 +123,6 @@ bool lib_parameters_span(const char *message, const char **ret_text, size_t *ret
  * Takes them also on failure. Fails with PROTOCOL,
  * OUT_OF_MEMORY. */
 int lib_bind_read(struct berth *berth, json_t *take_reply, struct berth_binding **ret_binding);
-
-/* lib/launcher.c */
-#define LIB_TASKS_MAX (1 << 20) /* tasks of one node */
-
-/* Name of a variable that differs in every task here of the step; NULL without a launcher. */
-const char *lib_launcher_rank_name(const struct berth_launcher *launcher);
-
-/* True for launchers of PyTorch's workers: each node's ranks are consecutive, and a worker takes
- * the gpu with its number on the node. */
-bool lib_launcher_is_pytorchs(const struct berth_launcher *launcher);
 
 /* lib/utf8.c: true for UTF-8, which may stand in JSON. */
 bool lib_utf8_is_valid(const char *text);

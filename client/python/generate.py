@@ -225,14 +225,14 @@ def write_types(types, errors):
 
 
 def write_launchers():
-    """The table of client/lib/launcher.c, whose rows are braces, texts and NULL."""
-    source = (ROOT / "client/lib/launcher.c").read_text()
+    """The table of client/lib/task/launcher.c, whose rows are braces, texts and NULL."""
+    source = (ROOT / "client/lib/task/launcher.c").read_text()
     declared = re.search(r"struct names \{(.*?)\} launchers\[\] = \{(.*?)\n\};", source, re.S)
     fields, rows = (re.sub(r"/\*.*?\*/", "", part, flags=re.S) for part in declared.groups())
     names = re.findall(r"\*(\w+)", fields)
     rows = ast.literal_eval("[" + rows.translate({ord("{"): "[", ord("}"): "]"})
                             .replace("NULL", "None") + "]")
-    text = HEAD.format(about="Variables of each launcher.", source="client/lib/launcher.c")
+    text = HEAD.format(about="Variables of each launcher.", source="client/lib/task/launcher.c")
     text += ("from typing import List, NamedTuple, Optional\n\n\nclass Launcher(NamedTuple):\n"
              '    """The first of several variables that is a number counts."""\n\n')
     many = {name for name in names if re.search(rf"\*{name}\[", fields)}

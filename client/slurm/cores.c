@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/slurm_list.h"
+#include "lib/task/slurm_list.h"
 
 #define CPUS_MOST    4096
 #define DEPTH_MOST   8

@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "lib/slurm_list.h"
+#include "lib/task/slurm_list.h"
 
 #define FILE_MOST  (1 << 20)
 #define DEPTH_MOST 8 /* depth of nested includes */

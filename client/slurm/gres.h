@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/slurm_list.h"
+#include "lib/task/slurm_list.h"
 
 struct slurm_gres {
     /* device files in the order of the lines; the first file of a device with several */

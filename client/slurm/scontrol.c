@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "lib/lib.h"
-#include "lib/slurm_list.h"
+#include "lib/task/slurm_list.h"
 
 #define SCONTROL_MS 20000 /* limit of one run; Slurm kills a health check after 60 s */
 

@@ -13,13 +13,13 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "lib/apply.h"
 #include "lib/berth.h"
-#include "lib/hwloc_file.h"
-#include "lib/merged_berth.h"
-#include "lib/slurm_gpus.h"
-#include "lib/slurm_visible.h"
-#include "lib/step_printer.h"
+#include "lib/task/apply.h"
+#include "lib/task/hwloc_file.h"
+#include "lib/task/merged_berth.h"
+#include "lib/task/slurm_gpus.h"
+#include "lib/task/slurm_visible.h"
+#include "lib/task/step_printer.h"
 #include "slurm/call.h"
 #include "slurm/cores.h"
 #include "slurm/gres.h"

@@ -6,12 +6,12 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "lib/ancestor.h"
-#include "lib/apply.h"
-#include "lib/hwloc_file.h"
-#include "lib/slurm_gpus.h"
-#include "lib/slurm_list.h"
-#include "lib/slurm_visible.h"
+#include "lib/task/ancestor.h"
+#include "lib/task/apply.h"
+#include "lib/task/hwloc_file.h"
+#include "lib/task/slurm_gpus.h"
+#include "lib/task/slurm_list.h"
+#include "lib/task/slurm_visible.h"
 #include "slurm/call.h"
 #include "slurm/gres.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/apply.h"
+#include "lib/task/apply.h"
 #include "ui/answer.h"
 
 #define JOINED_BYTES 512

@@ -2,7 +2,7 @@
  * Folder client/ui: answers as text for a person: tables, matrices, pictures of the node, colours.
  *
  * Main types: struct ui (text that grows).
- * Uses: lib
+ * Uses: lib lib/task
  * Public headers: answer.h axes.h cells.h ends.h matrix.h node.h topo.h ui.h
  * Shown by: tests/unit/ui
  *

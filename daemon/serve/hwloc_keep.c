@@ -11,7 +11,7 @@
 #include "discover/discover.h"
 #include "measure/sched.h"
 
-#define BESIDE     "hwloc.xml"         /* as in client/lib/hwloc_file.c */
+#define BESIDE     "hwloc.xml"         /* as in client/lib/task/hwloc_file.c */
 #define MARK       "\"BerthSnapshot\"" /* of each file that is written here */
 #define BYTES_MOST (64u << 20)
 

@@ -1,4 +1,4 @@
-"""Position of this process in a parallel step. The rules are those of client/lib/launcher.c."""
+"""Position of this process in a parallel step. The rules are those of client/lib/task/launcher.c."""
 from __future__ import annotations
 
 import os

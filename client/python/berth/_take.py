@@ -1,5 +1,5 @@
-"""Taking a berth: berth exec within the program. The rules are those of client/lib/step.c,
-client/lib/apply.c and client/lib/take_plan.c.
+"""Taking a berth: berth exec within the program. The rules are those of client/lib/task/step.c,
+client/lib/task/apply.c and client/lib/task/take_plan.c.
 """
 from __future__ import annotations
 

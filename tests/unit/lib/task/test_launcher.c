@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/berth.h"
-#include "lib/rank_distribution.h"
+#include "lib/task/rank_distribution.h"
 
 /* Variables as "NAME=value", the last one NULL. */
 static const char *find(const char *name, void *arg)

@@ -1,4 +1,4 @@
-#include "lib/slurm_list.h"
+#include "lib/task/slurm_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Gpus that PyTorch's workers see: the one with a worker's number is its own. */
-#include "lib/local_ranks.h"
+#include "lib/task/local_ranks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

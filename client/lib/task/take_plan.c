@@ -1,10 +1,10 @@
-#include "lib/take_plan.h"
+#include "lib/task/take_plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/lib.h"
-#include "lib/slurm_gpus.h"
+#include "lib/task/slurm_gpus.h"
 #include "lib/write.h"
 
 int lib_take_identify(struct lib_take *plan, int tasks, int task)

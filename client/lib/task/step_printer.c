@@ -1,4 +1,4 @@
-#include "lib/step_printer.h"
+#include "lib/task/step_printer.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/ancestor.h"
+#include "lib/task/ancestor.h"
 
 #define SLOTS 512
 #define SIZE  (SLOTS * sizeof(uint64_t))

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "lib/slurm_gpus.h"
+#include "lib/task/slurm_gpus.h"
 
 static void only_a_number_counts(void **state)
 {

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "lib/berth.h"
-#include "lib/local_ranks.h"
-#include "lib/merged_berth.h"
-#include "lib/slurm_visible.h"
+#include "lib/task/local_ranks.h"
+#include "lib/task/merged_berth.h"
+#include "lib/task/slurm_visible.h"
 
 struct lib_take {
     struct berth *berth; /* borrowed */

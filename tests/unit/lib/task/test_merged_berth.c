@@ -1,4 +1,4 @@
-#include "lib/merged_berth.h"
+#include "lib/task/merged_berth.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,10 @@
-#include "lib/local_ranks.h"
+#include "lib/task/local_ranks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/lib.h"
+#include "lib/task/task.h"
 
 #define LIST_MOST ((size_t)1 << 14) /* bytes; 256 uuids have fewer */
 

@@ -1,4 +1,4 @@
-#include "lib/ancestor.h"
+#include "lib/task/ancestor.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

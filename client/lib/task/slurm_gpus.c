@@ -1,4 +1,4 @@
-#include "lib/slurm_gpus.h"
+#include "lib/task/slurm_gpus.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "lib/rank_distribution.h"
+#include "lib/task/rank_distribution.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-#include "lib/merged_berth.h"
+#include "lib/task/merged_berth.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/apply.h"
 #include "lib/cpus.h"
+#include "lib/task/apply.h"
 
 /* Berth with this gpu and no other. */
 static const struct berth_task *find(const struct berth_binding *binding, const char *gpu)

@@ -1,4 +1,4 @@
-#include "lib/slurm_visible.h"
+#include "lib/task/slurm_visible.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/slurm_list.h"
+#include "lib/task/slurm_list.h"
 
 #define NUMBERED "ROCR_VISIBLE_DEVICES"
 

@@ -1,9 +1,10 @@
 /* Resources that the tasks of a step share, and the part bound to this task by the launcher. */
 #include "lib/allowed.h"
-#include "lib/ancestor.h"
 #include "lib/cpus.h"
 #include "lib/lib.h"
-#include "lib/slurm_gpus.h"
+#include "lib/task/ancestor.h"
+#include "lib/task/slurm_gpus.h"
+#include "lib/task/task.h"
 
 #include <errno.h>
 #include <inttypes.h>

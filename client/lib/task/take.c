@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "lib/lib.h"
-#include "lib/take_plan.h"
+#include "lib/task/take_plan.h"
 #include "lib/write.h"
 
 #define MOST_MS 2000 /* a program's start does not wait longer for a daemon that hangs */

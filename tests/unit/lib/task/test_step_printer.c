@@ -1,4 +1,4 @@
-#include "lib/step_printer.h"
+#include "lib/task/step_printer.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

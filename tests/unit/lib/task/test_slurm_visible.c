@@ -1,4 +1,4 @@
-#include "lib/slurm_visible.h"
+#include "lib/task/slurm_visible.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "lib/hwloc_file.h"
+#include "lib/task/hwloc_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

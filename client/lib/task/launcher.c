@@ -1,7 +1,8 @@
 /* Position of this process in a parallel step, from the variables of its launcher. */
 #include "lib/allowed.h"
 #include "lib/lib.h"
-#include "lib/rank_distribution.h"
+#include "lib/task/rank_distribution.h"
+#include "lib/task/task.h"
 
 #include <stdio.h>
 #include <stdlib.h>

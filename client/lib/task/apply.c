@@ -1,5 +1,5 @@
 /* Application of a berth to this process. */
-#include "lib/apply.h"
+#include "lib/task/apply.h"
 #include "lib/cpus.h"
 #include "lib/lib.h"
 
