@@ -84,7 +84,7 @@ static json_t *cell_of(const struct top_value *value, const json_t *axes)
 /* Adds the worst measured cell of a metric at its default axes; none where nothing is measured. */
 static void add_value(struct top *top, const json_t *metric)
 {
-    const json_t *defaults = json_object_get(metric, "defaults"), *worst, *axes;
+    const json_t *defaults = json_object_get(metric, "defaults"), *worst, *axes, *judgement;
     struct top_value *value = &top->value[top->values];
     json_t *request = json_pack("{s:s}", "metric", ui_member(metric, "name")), *matrix, *baseline,
            *history;
@@ -102,7 +102,13 @@ static void add_value(struct top *top, const json_t *metric)
         snprintf(value->to, sizeof value->to, "%s", ui_member(worst, "to"));
         value->now = ui_member_number(worst, "value");
         baseline = ask(top, "io.berth.Health.GetBaseline", cell_of(value, axes));
-        value->expected = ui_member_number(json_object_get(baseline, "baseline"), "expected");
+        judgement = json_object_get(baseline, "judgement");
+        value->expected = ui_member_number(
+            json_is_object(judgement) ? judgement : json_object_get(baseline, "baseline"),
+            "expected");
+        snprintf(value->code, sizeof value->code, "%s", ui_member(judgement, "code"));
+        snprintf(value->severity, sizeof value->severity, "%s", ui_member(judgement, "severity"));
+        value->is_unconfirmed = json_is_true(json_object_get(judgement, "unconfirmed"));
         history = ask(top, "io.berth.Fabric.History", cell_of(value, axes));
         take_points(value, history);
         json_decref(baseline);

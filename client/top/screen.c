@@ -350,15 +350,10 @@ static void spark(const struct screen *screen, const struct top_value *value, ch
         strcat(text, ui_spark(&screen->style, share_of(value->point[i], least, most)));
 }
 
-/* A tenth off in the bad direction is worth a look; health decides with intervals. */
-static int colour_of_value(const struct top_value *value)
+/* True where health calls the value worse than it should be. */
+static bool is_worse(const struct top_value *value)
 {
-    double ratio =
-        value->is_higher_better ? value->now / value->expected : value->expected / value->now;
-    return isnan(ratio)  ? 0
-           : ratio < 0.8 ? COLOR_PAIR(COLOUR_BAD)
-           : ratio < 0.9 ? COLOR_PAIR(COLOUR_WARN)
-                         : 0;
+    return *value->code != '\0' && strcmp(value->severity, "info") != 0;
 }
 
 static void draw_values(struct screen *screen)
@@ -377,9 +372,10 @@ static void draw_values(struct screen *screen)
         snprintf(ends, sizeof ends, "%s %s", value->from, value->to);
         ui_value(&screen->style, now, value->now, value->unit);
         ui_value(&screen->style, expected, value->expected, value->unit);
-        put(screen, colour_of_value(value) | (i == screen->chosen ? A_REVERSE : 0),
-            "%c %-27.27s %-17.17s %-*s %-*s %s", i == screen->chosen ? '>' : ' ', value->metric,
-            ends, field(10, now), now, field(10, expected), expected, history);
+        put(screen, colour_of(value->severity) | (i == screen->chosen ? A_REVERSE : 0),
+            "%c%c%-27.27s %-17.17s %-*s %-*s %s", i == screen->chosen ? '>' : ' ',
+            is_worse(value) ? '!' : ' ', value->metric, ends, field(10, now), now,
+            field(10, expected), expected, history);
     }
 }
 
@@ -400,8 +396,10 @@ static void draw_history(struct screen *screen)
         least = fmin(least, value->point[i]);
         most = fmax(most, value->point[i]);
     }
-    put(screen, A_BOLD, "%s %s to %s, expected %s", value->metric, value->from, value->to,
-        ui_value(&screen->style, expected, value->expected, value->unit));
+    put(screen, A_BOLD, "%s %s to %s", value->metric, value->from, value->to);
+    put(screen, colour_of(value->severity), "%s: %s%s%s%s", ui_reference(value->code),
+        ui_value(&screen->style, expected, value->expected, value->unit),
+        *value->code != '\0' ? "; " : "", value->code, value->is_unconfirmed ? ", seen once" : "");
     if (value->points == 0)
         return;
     int top_row = screen->row + 1, rows = LINES - top_row - 4;

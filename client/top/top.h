@@ -24,9 +24,11 @@
 struct top_value {
     char metric[TOP_NAME], from[TOP_NAME], to[TOP_NAME], unit[TOP_NAME];
     bool is_higher_better;
-    double now, expected;     /* expected NAN: no baseline */
-    double point[TOP_POINTS]; /* ascending by time */
-    double first_s, last_s;   /* of the points */
+    double now, expected; /* expected: of the finding, else of the baseline; NAN none */
+    char code[TOP_NAME], severity[16]; /* of the value's finding; "" none */
+    bool is_unconfirmed;               /* seen once */
+    double point[TOP_POINTS];          /* ascending by time */
+    double first_s, last_s;            /* of the points */
     size_t points;
 };
 

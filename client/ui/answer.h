@@ -80,6 +80,8 @@ void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, co
  * without them. */
 void ui_interval(const struct ui *ui, const json_t *point, const char *unit, char *text,
                  size_t size);
+/* Returns what a finding of that code compares with: "what is expected" of a baseline. */
+const char *ui_reference(const char *code);
 /* Prints a reply of GetBaseline: its median, its limit, its rate of false alarms. */
 void ui_expected(struct ui *ui, int indent, const json_t *baseline);
 /* Prints the conditions that changed between the last point before since_s and the next one. */

@@ -21,6 +21,7 @@ struct expected {
     bool is_higher_better;
     double median, worse_beyond, better_beyond;
     int64_t begun_s;
+    const json_t *judgement; /* of the latest value; null: it is in line */
 };
 
 static int64_t integer_of(const json_t *object, const char *key)
@@ -38,6 +39,7 @@ static struct expected expected_of(const json_t *reply)
         .worse_beyond = ui_member_number(baseline, "worse_beyond"),
         .better_beyond = ui_member_number(baseline, "better_beyond"),
         .begun_s = integer_of(baseline, "begun_at_s"),
+        .judgement = json_object_get(reply, "judgement"),
     };
 }
 
@@ -71,18 +73,37 @@ static void put_expected(struct ui *ui, const json_t *reply, const struct expect
         isnan(expected->worse_beyond) ? "" : " is a finding", alarms);
 }
 
-/* Compares like the daemon: the value, with the favourable end of its interval for worse and the
- * unfavourable one for better. Points before the baseline are not compared. A daily median has no
- * interval: its low and high are the extremes of the day. */
-static int out_of_line(const struct expected *expected, const json_t *point)
+const char *ui_reference(const char *code)
+{
+    static const struct {
+        const char *code, *reference;
+    } references[] = {{"below-nominal", "what is stated"},
+                      {"slower-than-peers", "its peers' median"}};
+    for (size_t i = 0; i < sizeof references / sizeof references[0]; i++)
+        if (strcmp(references[i].code, code) == 0)
+            return references[i].reference;
+    return "what is expected";
+}
+
+/* Returns -1 for worse, 1 for better. Of the points since the latest value's finding, that finding
+ * decides. Older ones are compared with the baseline as the daemon does: the value, with the
+ * favourable end of its interval for worse and the unfavourable one for better. Points before the
+ * baseline are not compared. A daily median has no interval: its low and high are the extremes of
+ * the day. */
+static int out_of_line(const struct expected *expected, const json_t *point, bool is_latest)
 {
     double value = ui_member_number(point, "value"), sign = expected->is_higher_better ? 1 : -1;
+    int64_t at_s = integer_of(point, "measured_at_s");
+    bool is_judged =
+        json_is_object(expected->judgement) && at_s >= integer_of(expected->judgement, "since_s");
     bool is_day = integer_of(point, "values") > 0;
     double best =
         is_day ? value : ui_member_number(point, expected->is_higher_better ? "high" : "low");
     double worst =
         is_day ? value : ui_member_number(point, expected->is_higher_better ? "low" : "high");
-    if (integer_of(point, "measured_at_s") < expected->begun_s)
+    if (is_judged)
+        return strcmp(ui_member(expected->judgement, "severity"), "info") == 0 ? 1 : -1;
+    if (is_latest || at_s < expected->begun_s)
         return 0;
     /* comparisons with NAN are false; fmax and fmin skip NAN */
     if (fmax(sign * value, sign * best) < sign * expected->worse_beyond)
@@ -147,7 +168,7 @@ static void put_line(struct ui *ui, const struct expected *expected, const json_
         for (size_t i = c * count / columns; i < (c + 1) * count / columns; i++) {
             const json_t *point = json_array_get(points, i);
             worst = fmin(worst, goodness(expected, ui_member_number(point, "value"), best));
-            verdict = out_of_line(expected, point) < 0 ? -1 : verdict;
+            verdict = out_of_line(expected, point, i + 1 == count) < 0 ? -1 : verdict;
         }
         ui_style(ui, verdict < 0 ? UI_WARN : UI_PLAIN);
         ui_put(ui, "%s", heights[low < 1 ? (int)lround(7 * (worst - low) / (1 - low)) : 7]);
@@ -156,25 +177,33 @@ static void put_line(struct ui *ui, const struct expected *expected, const json_
     ui_put(ui, "\n");
 }
 
-/* False for conditions that change with every run and explain no change of a value. */
+/* False for conditions that change with every run and explain no change of a value, and for the
+ * reasons of unknown ones. */
 static bool is_reported(const char *condition)
 {
-    return strcmp(condition, "loadavg") != 0 && strcmp(condition, "seed") != 0;
+    return strcmp(condition, "loadavg") != 0 && strcmp(condition, "seed") != 0 &&
+           strncmp(condition, "not_known", 9) != 0;
 }
 
-static void put_change(struct ui *ui, int indent, const char *key, const json_t *before,
-                       const json_t *now)
+/* Returns the condition's value; NULL where it is not known, which the wire has as "null". */
+static const char *known(const json_t *conditions, const char *key)
 {
-    const char *was = before != NULL ? json_string_value(before) : NULL,
-               *is = now != NULL ? json_string_value(now) : NULL;
+    const char *value = json_string_value(json_object_get(conditions, key));
+    return value == NULL || strcmp(value, "null") == 0 ? NULL : value;
+}
+
+/* Prints one condition where it changed; returns whether it did. */
+static bool put_change(struct ui *ui, int indent, const char *key, const char *was, const char *is)
+{
+    if (was == is || (was != NULL && is != NULL && strcmp(was, is) == 0))
+        return false;
     ui_pad(ui, indent);
     if (was != NULL && is != NULL)
         ui_line(ui, indent + 4, "%s was %s, is %s", key, was, is);
     else
         ui_line(ui, indent + 4, "%s is %s: %s", key, is != NULL ? "new" : "known no longer",
-                is != NULL    ? is
-                : was != NULL ? was
-                              : "?");
+                is != NULL ? is : was);
+    return true;
 }
 
 /* Prints what changed, a line each, and returns how many. A daily median has no conditions of its
@@ -188,28 +217,23 @@ static size_t put_changes(struct ui *ui, int indent, const json_t *before, const
         return 0;
     json_object_foreach((json_t *)now, key, value)
     {
-        const json_t *earlier = json_object_get(before, key);
-        if (is_reported(key) && (earlier == NULL || !json_equal((json_t *)earlier, value))) {
-            put_change(ui, indent, key, earlier, value);
-            count++;
-        }
+        if (is_reported(key))
+            count += put_change(ui, indent, key, known(before, key), known(now, key));
     }
     json_object_foreach((json_t *)before, key, value)
     {
-        if (is_reported(key) && json_object_get(now, key) == NULL) {
-            put_change(ui, indent, key, value, NULL);
-            count++;
-        }
+        if (is_reported(key) && json_object_get(now, key) == NULL)
+            count += put_change(ui, indent, key, known(before, key), NULL);
     }
     return count;
 }
 
 static void put_point(struct ui *ui, const struct expected *expected, const json_t *point,
-                      double best)
+                      double best, bool is_latest)
 {
     char when[UI_NUMBER], value[UI_NUMBER], interval[2 * UI_NUMBER + 8];
     double number = ui_member_number(point, "value");
-    int verdict = out_of_line(expected, point);
+    int verdict = out_of_line(expected, point, is_latest);
     long long of = (long long)integer_of(point, "values");
     ui_when(when, integer_of(point, "measured_at_s"));
     if (of > 0) /* the day alone */
@@ -228,20 +252,41 @@ static void put_point(struct ui *ui, const struct expected *expected, const json
     ui_put(ui, "\n");
 }
 
-/* The rest of the first line: the latest value, beside the baseline. */
+/* The rest of the first line: the latest value, beside what its finding expects, or else its
+ * baseline. */
 static void put_latest(struct ui *ui, const struct expected *expected, const json_t *point)
 {
     char value[UI_NUMBER], share[UI_NUMBER];
-    double number = ui_member_number(point, "value");
-    int verdict = out_of_line(expected, point);
+    double number = ui_member_number(point, "value"),
+           of = json_is_object(expected->judgement)
+                    ? ui_member_number(expected->judgement, "expected")
+                    : expected->median;
+    int verdict = out_of_line(expected, point, true);
     ui_put(ui, ": %s", ui_value(ui, value, number, expected->unit));
-    if (expected->median > 0)
-        ui_put(ui, ", %s %% of what is expected%s",
-               ui_digits(share, round(100 * number / expected->median)),
+    if (of > 0)
+        ui_put(ui, ", %s %% of %s%s", ui_digits(share, round(100 * number / of)),
+               ui_reference(ui_member(expected->judgement, "code")),
                verdict < 0   ? ": worse"
                : verdict > 0 ? ": better"
                              : "");
     ui_put(ui, "\n");
+}
+
+static void put_judgement(struct ui *ui, const struct expected *expected)
+{
+    const json_t *judgement = expected->judgement;
+    char number[UI_NUMBER], when[UI_NUMBER];
+    if (!json_is_object(judgement))
+        return;
+    struct ui line = {.utf8 = ui->utf8};
+    ui_text(&line, ui_member(judgement, "code"));
+    ui_put(&line, " since %s%s: %s is %s", ui_when(when, integer_of(judgement, "since_s")),
+           json_is_true(json_object_get(judgement, "unconfirmed")) ? ", seen once" : "",
+           ui_reference(ui_member(judgement, "code")),
+           ui_value(ui, number, ui_member_number(judgement, "expected"), expected->unit));
+    ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
 }
 
 void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, const char *why_none,
@@ -259,6 +304,7 @@ void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, co
     }
     put_latest(ui, &expected, json_array_get(points, count - 1));
     put_expected(ui, baseline, &expected, 2);
+    put_judgement(ui, &expected);
     double best = best_of(&expected, points);
     put_line(ui, &expected, points);
     if (first > 0)
@@ -268,7 +314,7 @@ void ui_history(struct ui *ui, const json_t *history, const json_t *baseline, co
         if (i > 0)
             put_changes(ui, 4, json_object_get(json_array_get(points, i - 1), "conditions"),
                         json_object_get(point, "conditions"));
-        put_point(ui, &expected, point, best);
+        put_point(ui, &expected, point, best, i + 1 == count);
     }
 }
 

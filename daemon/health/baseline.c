@@ -200,10 +200,12 @@ static void add_value(struct baseline *baseline, struct baseline_values *values,
 }
 
 void baseline_record(struct baseline *baseline, struct baseline_values *values,
-                     const struct value *v, bool is_overloaded, const struct health_limits *limits)
+                     const struct value *v, struct baseline_look look,
+                     const struct health_limits *limits)
 {
+    bool is_expected = !look.is_bad || baseline->accepted;
     bool is_worse = baseline_compare(baseline, v, limits) == BASELINE_WORSE;
-    if (!is_worse && baseline->count < BASELINE_VALUES && !baseline_is_vague(v)) {
+    if (!is_worse && is_expected && baseline->count < BASELINE_VALUES && !baseline_is_vague(v)) {
         if (baseline->count == 0)
             baseline->begun_s = v->measured_at_s;
         add_value(baseline, values, v->value);
@@ -214,7 +216,7 @@ void baseline_record(struct baseline *baseline, struct baseline_values *values,
         baseline->worse_runs = 0;
     else if (baseline->worse_runs < UINT8_MAX)
         baseline->worse_runs++;
-    baseline->is_overloaded = is_overloaded;
+    baseline->is_overloaded = look.is_overloaded;
     count_low(baseline, v, limits);
 }
 

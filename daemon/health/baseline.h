@@ -83,11 +83,19 @@ double baseline_false_alarm_rate(const struct baseline *baseline, enum metric me
  * good. */
 double baseline_goodness(enum metric metric, double value, double expected);
 
+/* Circumstances of a new value. */
+struct baseline_look {
+    bool is_overloaded; /* measured on a node with more runnable work than CPUs */
+    bool is_bad;        /* a finding calls it worse than it should be, by whatever rule */
+};
+
 /* Compares a new value of the series, measured at v->measured_at_s, with its baseline and counts it
  * if it is low. The count ignores low values of an overloaded node and of vague intervals. Adds the
- * value to the baseline if it is not worse than expected and there is room. */
+ * value to the baseline if it is not worse than expected and there is room. A bad value is no part
+ * of what is expected, unless a user has accepted the series. */
 void baseline_record(struct baseline *baseline, struct baseline_values *values,
-                     const struct value *v, bool is_overloaded, const struct health_limits *limits);
+                     const struct value *v, struct baseline_look look,
+                     const struct health_limits *limits);
 
 /* True when the interval is wider than BASELINE_VAGUE to each side: too uncertain to count. */
 bool baseline_is_vague(const struct value *v);

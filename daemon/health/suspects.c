@@ -87,7 +87,6 @@ static enum berth_code report(struct findings *findings, const struct suspect *s
         findings_add(findings, severity, codes[suspect->rule], named_end(from, to));
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
-    const char *axes = values_axes(findings->snap->values, v);
     double scale = strcmp(info->unit, "bytes_per_s") == 0 ? 1e-9 : 1;
     char against[64], runs[48] = "", said[FINDINGS_AXES_SIZE];
     const char *while_busy =
@@ -96,8 +95,8 @@ static enum berth_code report(struct findings *findings, const struct suspect *s
     if (suspect->runs > 1)
         snprintf(runs, sizeof runs, ", under %.0f %% in %u runs", 100 * BASELINE_LOW,
                  suspect->runs);
-    snprintf(finding->subject, sizeof finding->subject, "%s %s %s%s%s", info->name, from->name,
-             to->name, axes[0] != '\0' ? " " : "", axes);
+    assessment_subject(graph, v->metric, v->from, v->to, values_axes(findings->snap->values, v),
+                       finding->subject);
     finding->cause = suspect->cause;
     snprintf(finding->text, sizeof finding->text,
              "%s from %s to %s%s is %.4g %s, %.0f %% of %s (%.4g)%s%s", info->name, from->name,

@@ -3,7 +3,8 @@
 #pragma once
 #include "health/findings.h"
 
-enum suspect_rule { RULE_NOMINAL, RULE_PEERS, RULE_BASELINE, RULE_BETTER, RULE_COUNT };
+/* in the order of their codes, which decides between equal findings */
+enum suspect_rule { RULE_NOMINAL, RULE_BASELINE, RULE_PEERS, RULE_BETTER, RULE_COUNT };
 
 /* A value that is out of line by one rule. */
 struct suspect {

@@ -172,14 +172,57 @@ static bool was_overloaded(const struct run *run)
     return is_overloaded;
 }
 
+/* True when a finding calls a value of v's metric between its places worse than it should be, or
+ * says that the clocks of one of its places are held down. */
+static bool is_called_bad(const struct graph *graph, const struct assessment *assessment,
+                          const struct value *v)
+{
+    const char *from = graph_place(graph, v->from)->name, *to = graph_place(graph, v->to)->name;
+    for (size_t i = 0; i < assessment->count; i++) {
+        const struct finding *finding = &assessment->finding[i];
+        const struct value *of = finding->of;
+        bool is_its = of != NULL && finding->severity != SEVERITY_INFO && of->metric == v->metric &&
+                      of->from == v->from && of->to == v->to;
+        bool is_slowed =
+            strcmp(finding->code, "throttled") == 0 || strcmp(finding->code, "gpu-throttled") == 0;
+        if (is_its ||
+            (is_slowed && (strcmp(from, finding->place) == 0 || strcmp(to, finding->place) == 0)))
+            return true;
+    }
+    return false;
+}
+
+/* Adds the run's values to the baselines. Assesses them first, beside the baselines so far: no
+ * value is expected that a finding calls bad. */
+static enum berth_code record(struct store *store, struct snapshot *snapshot, const struct run *run,
+                              const struct history_env *env, struct berth_err *err)
+{
+    const struct values *values = run->values;
+    struct assessment assessment = {0};
+    bool *is_bad = calloc(values->count + 1, sizeof *is_bad);
+    if (is_bad == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
+    enum berth_code code = load_baselines(store, snapshot, err);
+    if (code == BERTH_OK)
+        code = health_assess(snapshot, NULL, &env->limits, &assessment, err);
+    for (size_t i = 0; code == BERTH_OK && i < values->count; i++)
+        is_bad[i] =
+            assessment.is_cut || is_called_bad(snapshot->graph, &assessment, &values->item[i]);
+    if (code == BERTH_OK)
+        code = store_baseline_record(store, snapshot->graph, values, was_overloaded(run), is_bad,
+                                     &env->limits, err);
+    assessment_done(&assessment);
+    free(is_bad);
+    return code;
+}
+
 void history_advance(struct store *store, struct snapshot *snapshot, const struct run *run,
                      const struct history_env *env)
 {
     struct berth_err why = {0};
     enum berth_code code = BERTH_OK;
     if (run != NULL && run->values != NULL)
-        code = store_baseline_record(store, snapshot->graph, run->values, was_overloaded(run),
-                                     &env->limits, &why);
+        code = record(store, snapshot, run, env, &why);
     if (load(store, snapshot, env, &why) != BERTH_OK || code != BERTH_OK)
         note_failure(snapshot, env, &why);
 }

@@ -604,7 +604,7 @@ enum berth_code sched_accept(struct sched *sched, bool *take_selected, sched_acc
                              void *arg, struct berth_err *err)
 {
     enum berth_code code =
-        check_idle(sched, sched->env.config->node == NULL, false, "has no baseline to accept", err);
+        check_idle(sched, can_measure(sched), false, "has no baseline to accept", err);
     struct build *build = code == BERTH_OK ? new_build(sched, BUILD_ACCEPT) : NULL;
     if (code == BERTH_OK && build == NULL)
         code = err_set(err, BERTH_NO_MEMORY, "out of memory");

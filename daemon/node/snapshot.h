@@ -38,6 +38,8 @@ struct note {
 /* A finding since an earlier moment, named by code, place and subject; health/assessment.h. */
 struct opened {
     char code[32], place[20], subject[FINDING_SUBJECT_SIZE];
+    int severity;           /* as of a note */
+    double value, expected; /* NAN none */
     int64_t since_s;
     bool is_unconfirmed; /* seen by one measurement, where a second must confirm it */
 };

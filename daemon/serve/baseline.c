@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "health/assessment.h"
 #include "measure/sched.h"
 #include "node/jsonify.h"
 #include "serve/answer.h"
@@ -55,8 +56,23 @@ struct baseline_query {
     struct health_limits limits;
 };
 
+static json_t *judgement_json(const struct opened *opened)
+{
+    json_t *json = json_object();
+    bool ok = json != NULL && answer_set(json, "code", jsonify_text(opened->code)) &&
+              answer_set(
+                  json, "severity",
+                  json_string_nocheck(assessment_severity_name((enum severity)opened->severity))) &&
+              answer_set(json, "expected", jsonify_number(opened->expected)) &&
+              answer_set(json, "since_s", json_integer(opened->since_s)) &&
+              answer_set(json, "unconfirmed", json_boolean(opened->is_unconfirmed));
+    return done(json, ok);
+}
+
 static json_t *answer_baseline(const struct baseline_query *query, const struct baseline *baseline)
 {
+    const struct opened *opened =
+        assessment_of_series(query->snap, query->metric, query->from, query->to, query->axes);
     const struct metric_info *info = metric_info(query->metric);
     json_t *json = json_object();
     bool ok = json != NULL && answer_set(json, "unit", json_string_nocheck(info->unit)) &&
@@ -65,7 +81,8 @@ static json_t *answer_baseline(const struct baseline_query *query, const struct 
               answer_set(json, "baseline",
                          baseline != NULL && baseline->count > 0
                              ? baseline_json(baseline, query->metric, &query->limits)
-                             : json_null());
+                             : json_null()) &&
+              answer_set(json, "judgement", opened != NULL ? judgement_json(opened) : json_null());
     return done(json, ok);
 }
 
@@ -110,6 +127,7 @@ enum berth_code query_get_baseline(const struct call *call, struct outcome *ret,
     const struct snapshot *snap = call->snap;
     const char *name = json_string_value(json_object_get(call->params, "metric"));
     struct baseline_query query = {.store = sched_store(call->daemon->sched),
+                                   .snap = snap,
                                    .from = PLACE_NONE,
                                    .to = PLACE_NONE,
                                    .limits = health_limits_from(&call->daemon->config)};

@@ -188,6 +188,7 @@ struct writing {
     const struct values *values;
     const struct health_limits *limits; /* for values of a run, or accepted ones */
     bool is_overloaded;                 /* for a run's values */
+    const bool *is_bad;                 /* by a run's value; NULL none is */
     const bool *chosen;                 /* for accepted values */
     int64_t now_s;
     const struct baseline_set *set; /* for an import */
@@ -210,9 +211,12 @@ static enum berth_code read_one(struct store *store, const struct writing *writi
     return code;
 }
 
-static enum berth_code record_value(struct store *store, struct writing *writing,
-                                    const struct value *v, struct berth_err *err)
+static enum berth_code record_value(struct store *store, struct writing *writing, size_t i,
+                                    struct berth_err *err)
 {
+    const struct value *v = &writing->values->item[i];
+    struct baseline_look look = {.is_overloaded = writing->is_overloaded,
+                                 .is_bad = writing->is_bad != NULL && writing->is_bad[i]};
     const char *axes = values_axes(writing->values, v);
     struct baseline baseline = {0};
     struct baseline_values values = {0};
@@ -220,7 +224,7 @@ static enum berth_code record_value(struct store *store, struct writing *writing
     if (code != BERTH_OK)
         return code;
     struct baseline before = baseline;
-    baseline_record(&baseline, &values, v, writing->is_overloaded, writing->limits);
+    baseline_record(&baseline, &values, v, look, writing->limits);
     /* Skip unchanged rows: with complete baselines on a healthy node a run writes nothing. */
     if (baseline.count == before.count && baseline.worse_runs == before.worse_runs &&
         baseline.is_overloaded == before.is_overloaded && baseline.low_runs == before.low_runs)
@@ -234,7 +238,7 @@ static enum berth_code record_all(struct store *store, void *arg, struct berth_e
     enum berth_code code = BERTH_OK;
     for (size_t i = 0; i < writing->values->count && code == BERTH_OK; i++)
         if (writing->values->item[i].value > 0) /* not NAN */
-            code = record_value(store, writing, &writing->values->item[i], err);
+            code = record_value(store, writing, i, err);
     return code;
 }
 
@@ -290,10 +294,14 @@ static enum berth_code write_with(struct store *store, struct writing *writing,
 
 enum berth_code store_baseline_record(struct store *store, const struct graph *graph,
                                       const struct values *values, bool is_overloaded,
-                                      const struct health_limits *limits, struct berth_err *err)
+                                      const bool *is_bad, const struct health_limits *limits,
+                                      struct berth_err *err)
 {
-    struct writing writing = {
-        .graph = graph, .values = values, .limits = limits, .is_overloaded = is_overloaded};
+    struct writing writing = {.graph = graph,
+                              .values = values,
+                              .limits = limits,
+                              .is_overloaded = is_overloaded,
+                              .is_bad = is_bad};
     return write_with(store, &writing, record_all, err);
 }
 

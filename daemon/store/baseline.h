@@ -13,11 +13,12 @@ enum berth_code store_baseline_load(struct store *store, const struct graph *gra
                                     struct berth_err *err);
 
 /* Adds a run's values to the baselines, as baseline_record does, in one transaction. Add a run at
- * most once. If the daemon is killed before, each baseline lacks one value and each count of runs
- * one run. */
+ * most once. is_bad: by the values' index, NULL none is. If the daemon is killed before, each
+ * baseline lacks one value and each count of runs one run. */
 enum berth_code store_baseline_record(struct store *store, const struct graph *graph,
                                       const struct values *values, bool is_overloaded,
-                                      const struct health_limits *limits, struct berth_err *err);
+                                      const bool *is_bad, const struct health_limits *limits,
+                                      struct berth_err *err);
 
 /* Accepts the values whose flag is set as expected from now_s on, as baseline_accept does; all or
  * none. */

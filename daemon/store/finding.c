@@ -51,8 +51,8 @@ static const char *const sql[STATEMENTS] = {
     [JOIN] = "UPDATE finding SET event = (SELECT min(event) FROM finding WHERE id IN (?1, ?2))"
              " WHERE event = (SELECT max(event) FROM finding WHERE id IN (?1, ?2))"
              " AND event <> (SELECT min(event) FROM finding WHERE id IN (?1, ?2))",
-    [STANDING] = "SELECT code, place, subject, opened_s, is_unconfirmed FROM finding WHERE node = "
-                 "?1 AND cleared_s IS NULL",
+    [STANDING] = "SELECT code, place, subject, opened_s, is_unconfirmed, severity, value, expected "
+                 "FROM finding WHERE node = ?1 AND cleared_s IS NULL",
 };
 
 struct keeping {
@@ -153,6 +153,15 @@ static enum berth_code clear_others(struct store *store, struct keeping *keeping
     return code;
 }
 
+/* The file may hold any number. */
+static enum severity read_severity(sqlite3_stmt *row, int column)
+{
+    int64_t severity = sqlite3_column_int64(row, column);
+    return severity <= SEVERITY_INFO       ? SEVERITY_INFO
+           : severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL
+                                           : SEVERITY_WARNING;
+}
+
 static enum berth_code add_standing(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
     struct keeping *keeping = arg;
@@ -164,6 +173,9 @@ static enum berth_code add_standing(sqlite3_stmt *row, void *arg, struct berth_e
     store_core_copy(row, 2, opened->subject, sizeof opened->subject);
     opened->since_s = sqlite3_column_int64(row, 3);
     opened->is_unconfirmed = sqlite3_column_int(row, 4) != 0;
+    opened->severity = (int)read_severity(row, 5);
+    opened->value = store_core_number(row, 6);
+    opened->expected = store_core_number(row, 7);
     return BERTH_OK;
 }
 
@@ -247,16 +259,13 @@ enum berth_code store_finding_keep(struct store *store, const struct assessment 
 
 static void read_kept(sqlite3_stmt *row, struct finding_kept *kept)
 {
-    int64_t severity = sqlite3_column_int64(row, 3);
     *kept = (struct finding_kept){.cleared_s = sqlite3_column_int64(row, 9),
                                   .critical_s = sqlite3_column_int64(row, 10),
                                   .was_accepted = sqlite3_column_int(row, 11) != 0,
                                   .event = sqlite3_column_int64(row, 12),
                                   .series = (size_t)sqlite3_column_int64(row, 13)};
     struct finding *finding = &kept->finding;
-    finding->severity = severity <= SEVERITY_INFO       ? SEVERITY_INFO
-                        : severity >= SEVERITY_CRITICAL ? SEVERITY_CRITICAL
-                                                        : SEVERITY_WARNING;
+    finding->severity = read_severity(row, 3);
     store_core_copy(row, 0, finding->code, sizeof finding->code);
     store_core_copy(row, 1, finding->place, sizeof finding->place);
     store_core_copy(row, 2, finding->subject, sizeof finding->subject);

@@ -125,8 +125,8 @@ static void write_hour(struct year *year, int hour, const struct health_limits *
     must(store_write_run(year->store, year->graph, &run, &id, &err) == BERTH_OK, "write", &err);
     /* then they are complete, and what a run adds is read, not written */
     if (hour < BASELINE_VALUES)
-        must(store_baseline_record(year->store, year->graph, run.values, false, limits, &err) ==
-                 BERTH_OK,
+        must(store_baseline_record(year->store, year->graph, run.values, false, NULL, limits,
+                                   &err) == BERTH_OK,
              "baseline", &err);
     year->writing += seconds() - before;
     run_done(&run);

@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 from berthd import BIN, Daemon, NODES  # noqa: E402
 from tap import LeftOut, run_tests  # noqa: E402
+from top import Terminal, is_built  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent.parent / "standin"
 
@@ -44,6 +46,7 @@ def measured(name, *lines):
         with Daemon("--node", node, "--no-probe", config=f"probe_dir = {probes}\n") as daemon:
             done = berth("--socket", daemon.socket, "probe")
             assert done.returncode == 0, done.stderr
+            daemon.description = description
             yield daemon
 
 
@@ -95,6 +98,83 @@ def a_slow_gpu_is_one_finding():
         code, found, findings = verdict("--socket", daemon.socket)
         assert (code, found, len(findings)) == (1, "degraded", 1), (found, findings)
         assert "gpu2" in findings[0]["text"] and "more values of gpu2" in findings[0]["text"], findings
+
+
+def history_of(daemon, cell):
+    axes = [word for axis, value in cell["where"].items() for word in ("--where", f"{axis}={value}")]
+    return " ".join(berth("--socket", daemon.socket, "history", cell["metric"], cell["from"], cell["to"], *axes).stdout.split())
+
+
+def values_of_top(daemon):
+    """Line of each metric in the values' view of berth top."""
+    top = Terminal(daemon.socket)
+    top.until("q quit")
+    top.key("v")
+    text = top.until("host_gpu_copy_engine", "gpu_stream")
+    top.key("q")
+    assert top.end() == 0
+    return " ".join(text.split())
+
+
+def judged_alike(good, gb_per_s, codes):
+    """A path goes bad after so many good values, is measured three times, and is mended. Health,
+    history and top judge by one reference; what is expected stays that of the good values.
+    """
+    asked = {"metric": "host_gpu_copy_engine", "from": "numa0", "to": "gpu2"}
+    with measured("h200x4") as daemon:
+        def probe(times):
+            for _ in range(times):
+                assert berth("--socket", daemon.socket, "probe", asked["metric"]).returncode == 0
+
+        sound = daemon.description.read_text()
+        probe(good - 1)
+        first = daemon.call("io.berth.Health.GetBaseline", asked)["baseline"]
+        assert first["values"] == min(good, 16) and verdict("--socket", daemon.socket) == (0, "healthy", [])
+        daemon.description.write_text(f"{sound}path engine * host 2 rate={gb_per_s}e9 ns=1900\npath engine * host gpu kind=pageable rate=12e9 ns=6000\n")
+        time.sleep(1.1)  # times are in seconds
+        for run in range(3):
+            probe(1)
+            status, _, [finding] = verdict("--socket", daemon.socket)
+            assert status == (1 if good < 5 or run < 2 else 2) and finding["code"] in codes and finding["cell"] == {**finding["cell"], **asked}, finding
+            reply = daemon.call("io.berth.Health.GetBaseline", asked)
+            judgement = {key: finding[key] for key in ("code", "severity", "expected", "since_s")}
+            assert reply["judgement"] == {**judgement, "unconfirmed": False}, (reply, finding)
+            assert {key: reply["baseline"][key] for key in ("expected", "values")} == {key: first[key] for key in ("expected", "values")}, reply
+            share = f"{100 * finding['value'] / finding['expected']:.0f} % of "
+            history = history_of(daemon, finding["cell"])
+            assert share in finding["text"] and share in history.split(" expected ")[0] and ": worse " in history and f"{finding['code']} since " in history, (finding, history)
+            assert history.endswith(" worse") and history.count(" worse 20") == run, history
+            nagios = berth("--socket", daemon.socket, "health", "--nagios").stdout
+            assert share in nagios and nagios.startswith(("WARNING", "CRITICAL")[status - 1]), nagios
+        assert "!host_gpu_copy_engine" in values_of_top(daemon)
+        daemon.description.write_text(sound)
+        probe(1)
+        assert verdict("--socket", daemon.socket) == (0, "healthy", []), verdict("--socket", daemon.socket)
+        history = history_of(daemon, finding["cell"])
+        assert "55.6 GB/s, 100 % of what is expected expected 55.6 GB/s" in history and not history.endswith("worse"), history
+        assert daemon.call("io.berth.Health.GetBaseline", asked)["judgement"] is None
+        assert "!host_gpu_copy_engine" not in values_of_top(daemon)
+
+
+def a_value_gone_bad_is_judged_alike_by_health_history_and_top():
+    is_built()
+    judged_alike(1, 9, {"below-nominal"})
+    judged_alike(3, 40, {"slower-than-peers"})
+    judged_alike(30, 42, {"slower-than-baseline", "slower-than-peers"})
+
+
+def a_node_that_is_slow_from_the_start_expects_it_once_it_is_accepted():
+    asked = {"metric": "host_gpu_copy_engine", "from": "numa0", "to": "gpu2"}
+    with measured("h200x4", "path engine * host 2 rate=9e9 ns=1900") as daemon:
+        assert daemon.call("io.berth.Health.GetBaseline", asked)["baseline"] is None
+        accepted = berth("--socket", daemon.socket, "accept", "gpu2")
+        assert accepted.returncode == 0 and "measured values are expected from now on" in accepted.stdout, accepted
+        for values in (1, 2):
+            baseline = daemon.call("io.berth.Health.GetBaseline", asked)["baseline"]
+            assert (baseline["expected"], baseline["values"], baseline["accepted"]) == (9e9, values, True), baseline
+            assert berth("--socket", daemon.socket, "probe", asked["metric"]).returncode == 0
+        # What is stated stays: no user can accept that.
+        assert "14 % of what is stated: worse" in history_of(daemon, {**asked, "where": {}})
 
 
 @contextlib.contextmanager
@@ -175,6 +255,7 @@ def broken_lines_of_a_folder_are_told():
 
 
 TESTS = [a_node_that_gets_slower_says_what_since_when_and_what_to_do, recorded_nodes_are_healthy, broken_lines_of_a_folder_are_told, where_nothing_was_measured_is_unknown, virtual_nodes_are_healthy, a_slow_gpu_is_one_finding,
+         a_value_gone_bad_is_judged_alike_by_health_history_and_top, a_node_that_is_slow_from_the_start_expects_it_once_it_is_accepted,
          a_narrow_link_is_the_one_finding_of_what_it_makes_slow,
          what_sources_disagree_about_is_told_by_topo]
 

@@ -184,7 +184,7 @@ def actions_name_the_metric_and_places_of_their_finding():
     with Service(lambda _: [json.dumps({"parameters": reply}).encode() + b"\0"]) as service:
         text = fits("--socket", service.path, "health", status=1)
     assert "do: berth history gpu_stream gpu2 gpu2 --where test=bs2 shows since when" in text and "is intended, berth accept gpu2 " in text, text
-    assert "do: berth matrix gpu_stream --intervals, berth topo" in text and "do: berth accept gpu2, so that" in text, text
+    assert "do: berth matrix gpu_stream --intervals, berth topo" in text and "do: once gpu2 has no warning, berth accept gpu2, so that" in text, text
     names = re.findall(r"[A-Z]{4,}", " ".join(re.findall(r'^FINDING\("[a-z-]+", "(.*)"\)$', (NODES.parent.parent / "schema/findings.def").read_text(), re.M)))
     assert set(names) <= {"METRIC", "FROM", "PLACE", "IOMMU", "BIOS", "NVIDIA", "FOLDER", "LD_PRELOAD", "PRELOAD"}, names
 

@@ -57,7 +57,8 @@ static bool run(struct series *series, double value, double half)
                       .high = value * (1 + half),
                       .n = 9,
                       .measured_at_s = series->now_s};
-    baseline_record(&series->baseline, &series->values, &v, series->is_overloaded, &limits);
+    baseline_record(&series->baseline, &series->values, &v,
+                    (struct baseline_look){.is_overloaded = series->is_overloaded}, &limits);
     return is_found(series);
 }
 
@@ -364,7 +365,7 @@ static struct tally noisy(enum metric metric, double sigma, double held_up, doub
                     .metric = metric, .value = is_higher ? usual * lost : usual / lost, .n = 9};
                 v.low = is_higher ? v.value * 0.9 : usual;
                 v.high = is_higher ? usual : v.value * 1.1;
-                baseline_record(&s.baseline, &s.values, &v, false, &limits);
+                baseline_record(&s.baseline, &s.values, &v, (struct baseline_look){0}, &limits);
             } else {
                 run(&s, usual, half);
             }
