@@ -83,11 +83,17 @@ static void put_past(struct ui *page, const json_t *all, size_t index)
 
 static void put_action(struct ui *page, const json_t *finding)
 {
-    struct ui action = {.utf8 = true};
-    ui_action(&action, finding);
-    put_text(page, action.text);
-    page->failed = page->failed || action.failed;
-    ui_done(&action);
+    const json_t *command;
+    size_t i;
+    ui_put(page, "<td class=\"t\">");
+    picture_text(page, ui_member(finding, "action"));
+    json_array_foreach(json_object_get(finding, "commands"), i, command)
+    {
+        ui_put(page, "<br/><code>");
+        picture_text(page, json_is_string(command) ? json_string_value(command) : "");
+        ui_put(page, "</code>");
+    }
+    ui_put(page, "</td>");
 }
 
 /* Draws findings; of past ones their end, of current ones the action. */

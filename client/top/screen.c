@@ -289,8 +289,8 @@ static void draw_node(struct screen *screen)
 
 static void draw_health(struct screen *screen)
 {
-    const json_t *finding;
-    size_t i;
+    const json_t *finding, *command;
+    size_t i, k;
     char one[UI_NUMBER], other[UI_NUMBER], when[UI_NUMBER], before[16];
     json_array_foreach(json_object_get(screen->top->check, "findings"), i, finding)
     {
@@ -311,11 +311,13 @@ static void draw_health(struct screen *screen)
         if (json_integer_value(json_object_get(finding, "since_s")) > 0)
             put(screen, 0, "          since %s",
                 ui_when(when, json_integer_value(json_object_get(finding, "since_s"))));
-        struct ui action = {.utf8 = true};
-        ui_action(&action, finding);
-        if (action.length > 0)
-            put_sentence(screen, A_BOLD, "          do: ", action.text);
-        ui_done(&action);
+        if (*ui_member(finding, "action") != '\0')
+            put_sentence(screen, A_BOLD, "          do: ", ui_member(finding, "action"));
+        json_array_foreach(json_object_get(finding, "commands"), k, command)
+        {
+            put(screen, A_BOLD, "          %s",
+                json_is_string(command) ? json_string_value(command) : "");
+        }
     }
     if (json_array_size(json_object_get(screen->top->check, "findings")) == 0)
         put(screen, 0, "no findings");

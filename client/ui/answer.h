@@ -22,9 +22,6 @@ void ui_verdict(struct ui *ui, const json_t *reply);
 /* ui/load.c: the last reply of Load; and its progress as ui_progress_bar and _line. */
 void ui_load(struct ui *ui, const json_t *reply);
 void ui_load_progress(struct ui *ui, const json_t *reply, bool is_bar);
-/* Appends the action for a finding (schema/findings.def), nothing for an unknown code. Its metric
- * and places stand in it for METRIC FROM TO and METRIC, its place for PLACE. */
-void ui_action(struct ui *ui, const json_t *finding);
 
 /* Prints the export and unset lines of one task, for a shell to evaluate. False, without output,
  * when a name is not valid in a shell. */

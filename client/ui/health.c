@@ -20,21 +20,6 @@ static enum ui_style style_of(const char *word)
     return UI_PLAIN;
 }
 
-static const char *action_of(const char *code)
-{
-    static const struct {
-        const char *code, *action;
-    } actions[] = {
-#define FINDING(code, action) {code, action},
-#include "findings.def"
-#undef FINDING
-    };
-    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++)
-        if (strcmp(code, actions[i].code) == 0)
-            return actions[i].action;
-    return NULL;
-}
-
 #define SLOW_SHOWN 4
 #define SLOW_WHY   10 /* likewise with --why on a terminal */
 
@@ -67,30 +52,6 @@ static void put_cell(struct ui *line, const json_t *cell)
     json_object_foreach(json_object_get(cell, "where"), key, value)
     {
         ui_put(line, " --where %s=%s", key, json_string_value(value));
-    }
-}
-
-void ui_action(struct ui *ui, const json_t *finding)
-{
-    enum { CELL, METRIC, PLACE, NAMES };
-    static const char *const names[] = {"METRIC FROM TO", "METRIC", "PLACE"};
-    const json_t *cell = json_object_get(finding, "cell");
-    const char *action = action_of(ui_member(finding, "code"));
-    while (action != NULL && *action != '\0') {
-        int name = CELL;
-        while (name < NAMES && strncmp(action, names[name], strlen(names[name])) != 0)
-            name++;
-        if (name == CELL && json_is_object(cell))
-            put_cell(ui, cell);
-        else if (name == METRIC && json_is_object(cell))
-            ui_text(ui, ui_member(cell, "metric"));
-        else if (name == PLACE)
-            ui_text(ui, ui_member(finding, "place"));
-        else if (name < NAMES)
-            ui_put(ui, "%s", names[name]);
-        else
-            ui_put(ui, "%c", *action);
-        action += name < NAMES ? strlen(names[name]) : 1;
     }
 }
 
@@ -154,29 +115,57 @@ static void put_evidence(struct ui *ui, const json_t *finding)
     ui_done(&call);
 }
 
+/* Prints what to do, and each command in a line of its own, which is not broken: it is copied. */
 static void put_action(struct ui *ui, const json_t *finding)
 {
-    struct ui action = {.utf8 = ui->utf8};
-    ui_action(&action, finding);
-    if (action.length > 0) {
+    const char *action = ui_member(finding, "action");
+    const json_t *command;
+    struct ui line = {.utf8 = ui->utf8};
+    size_t i;
+    if (*action == '\0')
+        return;
+    ui_put(&line, "do: ");
+    ui_text(&line, action);
+    ui_pad(ui, 12);
+    ui_paragraph(ui, 14, line.text == NULL ? "" : line.text);
+    json_array_foreach(json_object_get(finding, "commands"), i, command)
+    {
         ui_pad(ui, 12);
-        ui_line(ui, 14, "do: %s", action.text);
+        ui_text(ui, json_is_string(command) ? json_string_value(command) : "");
+        ui_put(ui, "\n");
     }
-    ui->failed = ui->failed || action.failed;
-    ui_done(&action);
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
 }
 
-/* Prints a finding, and its action unless the one before has the same code. */
-static void put_finding(struct ui *ui, const json_t *finding, const json_t *before)
+/* Returns the part of the finding's text that the reason has not said. */
+static const char *unsaid(const char *reason, const json_t *finding)
+{
+    const char *text = ui_member(finding, "text"), *place = ui_member(finding, "place"),
+               *said = strstr(reason, place);
+    if (said == NULL || *place == '\0' || strncmp(said + strlen(place), ": ", 2) != 0)
+        return text;
+    said += strlen(place) + 2;
+    if (strncmp(text, said, strlen(said)) != 0)
+        return text;
+    text += strlen(said);
+    return text + strspn(text, ",; ");
+}
+
+/* Prints a finding, less what the reason has said of it, and its action unless the one before has
+ * the same code. */
+static void put_finding(struct ui *ui, const json_t *finding, const char *reason,
+                        const json_t *before)
 {
     const char *severity = ui_member(finding, "severity"), *unit = ui_member(finding, "unit");
     const json_t *value = json_object_get(finding, "value"),
                  *expected = json_object_get(finding, "expected");
     char number[UI_NUMBER], other[UI_NUMBER], when[UI_NUMBER];
     struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    const char *text = unsaid(reason, finding);
     ui_text(&line, ui_member(finding, "place"));
-    ui_put(&line, ": ");
-    ui_text(&line, ui_member(finding, "text"));
+    ui_put(&line, "%s", *text != '\0' ? ": " : "");
+    ui_text(&line, text);
     if (json_is_number(value) && json_is_number(expected) &&
         strstr(ui_member(finding, "text"), ui_value(ui, number, json_number_value(value), unit)) ==
             NULL)
@@ -251,7 +240,8 @@ void ui_verdict(struct ui *ui, const json_t *reply)
         ui_put(ui, "berth advises to drain this node\n");
     json_array_foreach(findings, i, finding)
     {
-        put_finding(ui, finding, i > 0 ? json_array_get(findings, i - 1) : NULL);
+        put_finding(ui, finding, i > 0 ? "" : reason,
+                    i > 0 ? json_array_get(findings, i - 1) : NULL);
     }
 }
 

@@ -199,14 +199,6 @@ void assessment_conclude(struct findings *take_findings, struct assessment *ret)
     *ret = assessment;
 }
 
-void assessment_subject(const struct graph *graph, enum metric metric, place_id from, place_id to,
-                        const char *axes, char subject[FINDING_SUBJECT_SIZE])
-{
-    snprintf(subject, FINDING_SUBJECT_SIZE, "%s %s %s%s%s", metric_info(metric)->name,
-             graph_place(graph, from)->name, graph_place(graph, to)->name,
-             axes[0] != '\0' ? " " : "", axes);
-}
-
 /* True when a comes before b among the findings: compare_findings. */
 static bool is_worse(const struct opened *a, const struct opened *b)
 {
@@ -221,7 +213,7 @@ const struct opened *assessment_of_series(const struct snapshot *snap, enum metr
 {
     char subject[FINDING_SUBJECT_SIZE];
     const struct opened *worst = NULL;
-    assessment_subject(snap->graph, metric, from, to, axes, subject);
+    findings_subject(snap->graph, metric, from, to, axes, subject);
     for (size_t i = 0; i < snap->opened_count; i++) {
         const struct opened *opened = &snap->opened[i];
         if (strcmp(opened->subject, subject) == 0 && opened->expected > 0 &&

@@ -91,10 +91,6 @@ struct assessment {
     bool is_cut; /* more values are out of line than there are findings */
 };
 
-/* Writes the subject of findings about a series. */
-void assessment_subject(const struct graph *graph, enum metric metric, place_id from, place_id to,
-                        const char *axes, char subject[FINDING_SUBJECT_SIZE]);
-
 /* Returns the worst of the snapshot's findings about that series; NULL none. */
 const struct opened *assessment_of_series(const struct snapshot *snap, enum metric metric,
                                           place_id from, place_id to, const char *axes);

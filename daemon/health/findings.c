@@ -63,3 +63,11 @@ const char *findings_axes(const struct snapshot *snap, const struct value *v,
     }
     return text;
 }
+
+void findings_subject(const struct graph *graph, enum metric metric, place_id from, place_id to,
+                      const char *axes, char subject[FINDING_SUBJECT_SIZE])
+{
+    snprintf(subject, FINDING_SUBJECT_SIZE, "%s %s %s%s%s", metric_info(metric)->name,
+             graph_place(graph, from)->name, graph_place(graph, to)->name,
+             axes[0] != '\0' ? " " : "", axes);
+}

@@ -25,6 +25,10 @@ struct finding *findings_add(struct findings *findings, enum severity severity, 
 const char *findings_axes(const struct snapshot *snap, const struct value *v,
                           char text[FINDINGS_AXES_SIZE]);
 
+/* Writes the subject of findings about a series. */
+void findings_subject(const struct graph *graph, enum metric metric, place_id from, place_id to,
+                      const char *axes, char subject[FINDING_SUBJECT_SIZE]);
+
 /* Adds a note's finding. Returns false when out of memory. */
 bool assessment_add_note(struct findings *findings, const struct note *note);
 

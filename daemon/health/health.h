@@ -4,7 +4,7 @@
  *
  * Main types: struct finding, struct assessment, struct health_limits, struct baseline.
  * Uses: base node
- * Public headers: assessment.h baseline.h findings.h health.h limits.h load.h
+ * Public headers: action.h assessment.h baseline.h findings.h health.h limits.h load.h
  * Shown by: tests/unit/health
  */
 #pragma once

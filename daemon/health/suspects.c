@@ -95,8 +95,8 @@ static enum berth_code report(struct findings *findings, const struct suspect *s
     if (suspect->runs > 1)
         snprintf(runs, sizeof runs, ", under %.0f %% in %u runs", 100 * BASELINE_LOW,
                  suspect->runs);
-    assessment_subject(graph, v->metric, v->from, v->to, values_axes(findings->snap->values, v),
-                       finding->subject);
+    findings_subject(graph, v->metric, v->from, v->to, values_axes(findings->snap->values, v),
+                     finding->subject);
     finding->cause = suspect->cause;
     snprintf(finding->text, sizeof finding->text,
              "%s from %s to %s%s is %.4g %s, %.0f %% of %s (%.4g)%s%s", info->name, from->name,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "health/action.h"
 #include "health/assessment.h"
 #include "measure/sched.h"
 #include "node/jsonify.h"
@@ -106,6 +107,21 @@ static json_t *cell_json(const struct graph *graph, const struct values *values,
     return json;
 }
 
+/* Returns the lines of a text. */
+static json_t *lines_json(const char *text)
+{
+    json_t *array = json_array();
+    bool ok = array != NULL;
+    for (size_t length; ok && (length = strcspn(text, "\n")) > 0;
+         text += length + (text[length] != '\0'))
+        ok = answer_append(array, json_stringn(text, length));
+    if (!ok) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
 static json_t *finding_json(const struct graph *graph, const struct values *values,
                             const struct assessment *assessment, const struct finding *finding)
 {
@@ -116,6 +132,8 @@ static json_t *finding_json(const struct graph *graph, const struct values *valu
         snprintf(text + length, sizeof text - (size_t)length, "; with it %u more value%s of %s",
                  finding->represents, finding->represents == 1 ? "" : "s",
                  graph_place(graph, finding->cause)->name);
+    struct action action;
+    action_write(graph, values, finding, &action);
     bool ok =
         answer_set(json, "severity",
                    json_string_nocheck(assessment_severity_name(finding->severity))) &&
@@ -128,6 +146,8 @@ static json_t *finding_json(const struct graph *graph, const struct values *valu
         answer_set(json, "since_s", jsonify_count(finding->since_s > 0 ? finding->since_s : -1)) &&
         answer_set(json, "explains", json_integer((json_int_t)finding->explains)) &&
         answer_set(json, "slow", explained_json(assessment, finding->number)) &&
+        answer_set(json, "action", jsonify_text(*action.text != '\0' ? action.text : NULL)) &&
+        answer_set(json, "commands", lines_json(action.commands)) &&
         answer_set(json, "cell", cell_json(graph, values, finding->of));
     if (!ok) {
         json_decref(json);

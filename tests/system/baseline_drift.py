@@ -176,8 +176,8 @@ def each_axis_of_a_pair_has_its_own_times():
         machine.says(100e9, write=30e9)
         probe(daemon)
         [write] = past(daemon)
-        [cell] = [finding["cell"] for finding in check(daemon)["findings"] if finding["cell"]]
-        assert cell["where"] == {"operation": "write"}, cell
+        [(cell, action)] = [(finding["cell"], finding["action"]) for finding in check(daemon)["findings"] if finding["cell"]]
+        assert cell["where"] == {"operation": "write"} and action.startswith(f"berth history memory_bandwidth {PLACE[0]} {PLACE[1]} --where operation=write shows since when"), (cell, action)
         why = berth(daemon, "health", "--why")
         assert why.returncode == 1 and f"berth history memory_bandwidth {PLACE[0]} {PLACE[1]} --where operation=write" in " ".join(why.stdout.split()), why
         assert "expected 50 GB/s: the median of 6 values" in why.stdout, why

@@ -286,7 +286,7 @@ def guides_are_short_and_so_are_all_sentences():
 
 def the_first_screen_of_a_guide_has_its_questions():
     """Five or more, each with an answer, within 40 lines."""
-    for name in ("ADMIN", "HEALTH", "SLURM", "JOBS", "PROGRAMMING", "EXPORT", "RECORD", "PROTOCOL", "MEASURING", "ADVICE", "LOAD", "FLEET", "ERRORS"):
+    for name in ("ADMIN", "HEALTH", "SLURM", "JOBS", "PROGRAMMING", "EXPORT", "RECORD", "PROTOCOL", "MEASURING", "ADVICE", "LOAD", "FLEET", "ERRORS", "FINDINGS"):
         screen = "\n".join((ROOT / f"docs/{name}.md").read_text().splitlines()[:40])
         table = screen.split("| question | answer |\n")[1].split("\n\n")[0]
         assert len(re.findall(r"^\| [^|]+\? \| [^|\s].*\|$", table, re.M)) >= 5, (name, table)
@@ -391,20 +391,27 @@ def codes_of_findings():
     return found
 
 
-def health_has_cause_and_action_of_every_finding():
+def findings_has_cause_and_action_of_every_finding():
     rows = {}
-    for line in (ROOT / "docs/HEALTH.md").read_text().split("## Findings")[1].split("\n## ")[0].splitlines():
+    page = (ROOT / "docs/FINDINGS.md").read_text().replace("\\|", "&")
+    for line in page.split("## All findings")[1].split("\n## ")[0].splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         for name in re.findall(r"`([a-z-]+)`", cells[0]) if line.startswith("| `") else ():
-            assert name not in rows and len(cells) == 4 and all(cells), line
+            assert name not in rows and len(cells) == 5 and all(cells), line
             rows[name] = cells
-    above = ""
-    actions = dict(re.findall(r'^FINDING\("([a-z-]+)", "(.*)"\)$', (ROOT / "schema/findings.def").read_text(), re.M))
+    above = ()
+    table = (ROOT / "schema/findings.def").read_text().replace("|", "&")
+    actions = {code: (action, commands) for code, action, commands in re.findall(r'^FINDING\("([a-z-]+)", "(.*)", "(.*)"\)$', table, re.M)}
+
+    def written(cell):
+        return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", cell.removesuffix(" |").strip()).replace("`", "")
     for name, cells in rows.items():
-        said_here = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", cells[3].removesuffix(" |").strip()).replace("`", "")
-        above = above if said_here == "the same" else said_here
+        above = above if cells[3] == "the same" else (written(cells[3]), r"\n".join(re.findall("`([^`]*)`", cells[4])))
         assert actions.pop(name, None) == above, (name, above)
     assert not actions, actions
+    commands = [re.findall(r'"([^"]*)"', text) for text in re.findall(r"^COMMAND\((.*?)\)$", table, re.M | re.S)]
+    rows_of_commands = [[r"\n".join(re.findall("`([^`]*)`", cell)) for cell in line.split(" | ")] for line in page.split("## Commands")[1].splitlines() if line.startswith("| `")]
+    assert len(commands) > 4 and rows_of_commands == commands, (commands, rows_of_commands)
     found = codes_of_findings()
     assert len(found) >= 30 and found <= set(rows), found - set(rows)
 
@@ -470,5 +477,5 @@ if __name__ == "__main__":
                         bash_completes_the_command_behind_exec,
                         bash_completes_files_folders_and_places, zsh_completes_what_the_tables_have, guides_name_commands_and_options_that_there_are, the_readmes_two_lines_start_a_daemon,
                         every_file_and_heading_that_a_guide_links_to_is_there, what_was_measured_says_when_and_where_and_how, guides_are_short_and_so_are_all_sentences,
-                        the_first_screen_of_a_guide_has_its_questions, measuring_has_every_metric, the_list_of_documents_has_every_page, the_glossary_is_short, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, health_has_cause_and_action_of_every_finding, errors_has_every_counter_and_xid,
+                        the_first_screen_of_a_guide_has_its_questions, measuring_has_every_metric, the_list_of_documents_has_every_page, the_glossary_is_short, guides_show_what_commands_print, the_table_of_hostile_users_has_every_attack, findings_has_cause_and_action_of_every_finding, errors_has_every_counter_and_xid,
                         pictures_are_what_the_command_draws, the_command_knows_no_code_that_there_is_not, the_codes_page_has_every_code_of_reasons, pages_write_microseconds_as_the_program_does, the_help_prints_all_or_one]) != 0)

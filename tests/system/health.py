@@ -93,6 +93,18 @@ def virtual_nodes_are_healthy():
             assert verdict("--socket", daemon.socket) == (0, "healthy", []), (name, lines, verdict("--socket", daemon.socket))
 
 
+def actions_have_commands_of_the_vendor_and_the_device():
+    for name, slow, place, vendor in (("h200x4", "path engine * host 2 rate=9e9 ns=1900", "gpu2", "nvidia-smi -q -d POWER -i 0000:00:08.0"),
+                                      ("mi250x", "path kernel read gpu host rate=4e9 ns=3000", "gpu0", "rocm-smi --showpower --showmaxpower")):
+        with measured(name, slow) as daemon:
+            finding = verdict("--socket", daemon.socket)[2][0]
+            [pci] = [one["pci"] for one in daemon.call("io.berth.Fabric.GetNode")["places"] if one["name"] == place]
+            assert (finding["place"], finding["code"], finding["action"]) == (place, "below-nominal", "look for IOMMU, ACS, power caps, a wrong BIOS profile"), finding
+            assert finding["commands"] == ["dmesg | grep -i -e DMAR -e AMD-Vi -e iommu", f"lspci -vvv -s {pci} | grep -i acs", vendor], finding
+            lines = [line.strip() for line in berth("--socket", daemon.socket, "health").stdout.splitlines()]
+            assert set(finding["commands"]) <= set(lines) and lines[0].endswith(finding["text"].split(";")[0].split(": ")[-1]) and not lines[1].count("of what is stated"), lines
+
+
 def a_slow_gpu_is_one_finding():
     with measured("h200x4", "path engine * host 2 rate=9e9 ns=1900", "path engine * 2 host rate=9e9 ns=1900") as daemon:
         code, found, findings = verdict("--socket", daemon.socket)
@@ -254,7 +266,7 @@ def broken_lines_of_a_folder_are_told():
         assert cells["core3"]["value"] > 0, cells["core3"]
 
 
-TESTS = [a_node_that_gets_slower_says_what_since_when_and_what_to_do, recorded_nodes_are_healthy, broken_lines_of_a_folder_are_told, where_nothing_was_measured_is_unknown, virtual_nodes_are_healthy, a_slow_gpu_is_one_finding,
+TESTS = [a_node_that_gets_slower_says_what_since_when_and_what_to_do, recorded_nodes_are_healthy, broken_lines_of_a_folder_are_told, where_nothing_was_measured_is_unknown, virtual_nodes_are_healthy, a_slow_gpu_is_one_finding, actions_have_commands_of_the_vendor_and_the_device,
          a_value_gone_bad_is_judged_alike_by_health_history_and_top, a_node_that_is_slow_from_the_start_expects_it_once_it_is_accepted,
          a_narrow_link_is_the_one_finding_of_what_it_makes_slow,
          what_sources_disagree_about_is_told_by_topo]

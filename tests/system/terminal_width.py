@@ -174,19 +174,17 @@ def findings_fit():
         assert long in fits("--socket", service.path, "health", status=1)
 
 
-def actions_name_the_metric_and_places_of_their_finding():
-    def found(code, cell):
-        return {"severity": "warning", "place": "gpu2", "code": code, "text": "slow", "value": 1.0, "expected": 2.0, "unit": "bytes_per_s", "since_s": None, "explains": 0, "slow": [], "cell": cell}
-
-    cell = {"metric": "gpu_stream", "from": "gpu2", "to": "gpu2", "where": {"test": "bs2"}, "low": 1.0, "high": 1.0, "measured_at_s": 1790000000}
-    some = [found(code, cell) for code in ("slower-than-baseline", "slower-than-peers", "better-than-baseline")]
-    reply = {"verdict": "degraded", "reason": "degraded: slow", "drain": False, "findings": [*some, found("slower-than-peers", None)], "unconfirmed": [], "last_probe_at_s": None, "origin": "live"}
+def actions_fit_and_no_command_is_broken():
+    table = (NODES.parent.parent / "schema/findings.def").read_text()
+    lines = [line.replace("BDF", "0000:00:08.0") for text in re.findall(r'"([^"]*)"', table) for line in text.split("\\n")]
+    commands = [line for line in lines if re.match(r"(nvidia-smi|rocm-smi|lspci|dmesg|journalctl) ", line)]
+    assert len(commands) > 20
+    found = {"severity": "warning", "place": "gpu2", "code": "throttled", "text": "slow", "value": 1.0, "expected": 2.0, "unit": "bytes_per_s", "since_s": None, "explains": 0, "slow": [], "cell": None,
+             "action": 30 * "look at it, ", "commands": commands}
+    reply = {"verdict": "degraded", "reason": "degraded: slow", "drain": False, "findings": [found], "unconfirmed": [], "last_probe_at_s": None, "origin": "live"}
     with Service(lambda _: [json.dumps({"parameters": reply}).encode() + b"\0"]) as service:
-        text = fits("--socket", service.path, "health", status=1)
-    assert "do: berth history gpu_stream gpu2 gpu2 --where test=bs2 shows since when" in text and "is intended, berth accept gpu2 " in text, text
-    assert "do: berth matrix gpu_stream --intervals, berth topo" in text and "do: once gpu2 has no warning, berth accept gpu2, so that" in text, text
-    names = re.findall(r"[A-Z]{4,}", " ".join(re.findall(r'^FINDING\("[a-z-]+", "(.*)"\)$', (NODES.parent.parent / "schema/findings.def").read_text(), re.M)))
-    assert set(names) <= {"METRIC", "FROM", "PLACE", "IOMMU", "BIOS", "NVIDIA", "FOLDER", "LD_PRELOAD", "PRELOAD"}, names
+        ended, lines = shown("--socket", service.path, "health")
+    assert ended == 1 and max(map(len, lines)) <= WIDTH and set(commands) <= {line.strip() for line in lines}, lines
 
 
 def a_history_fits():
@@ -288,4 +286,4 @@ def a_screen_has_the_whole_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, a_matrix_that_measuring_cannot_fill_says_so, what_curves_have_in_common_stands_once, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, all_memories_with_why_are_rows_too, an_error_is_wrapped_on_a_terminal_alone, findings_fit, actions_name_the_metric_and_places_of_their_finding, a_history_fits, tuning_fits, kernel_fits, measurements_fit, a_screen_has_the_whole_answer, findings_of_one_time_are_one_event, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
+    sys.exit(run_tests([help_fits, alternatives_follow_the_answer, a_request_without_traffic_is_told_how_to_name_it, an_unmeasured_node_is_told_how_to_measure, a_folder_without_history_fits, a_matrix_that_measuring_cannot_fill_says_so, what_curves_have_in_common_stands_once, help_of_make_fits, answers_fit, a_split_has_a_row_each_path, cores_of_one_l3_are_shown_in_blocks, the_list_has_a_line_each_metric, equal_memories_are_one_row, all_memories_with_why_are_rows_too, an_error_is_wrapped_on_a_terminal_alone, findings_fit, actions_fit_and_no_command_is_broken, a_history_fits, tuning_fits, kernel_fits, measurements_fit, a_screen_has_the_whole_answer, findings_of_one_time_are_one_event, what_a_node_has_none_of_is_no_slip_of_the_finger]) > 0)
