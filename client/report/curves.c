@@ -20,6 +20,8 @@
 struct point {
     const char *from, *to;
     double bytes, rate, low, high; /* low and high NAN unknown */
+    int64_t at_s;                  /* when it was measured; 0 unknown */
+    bool is_old;                   /* before the pair's latest measurement */
     size_t colour;
 };
 
@@ -80,12 +82,14 @@ static void collect(struct plot *plot, const json_t *metric, const json_t *matri
             strcmp(ui_member(cell, "source"), "measured") != 0 ||
             !is_default(cell, json_object_get(metric, "defaults")))
             continue;
-        plot->point[plot->count++] = (struct point){.from = ui_member(cell, "from"),
-                                                    .to = ui_member(cell, "to"),
-                                                    .bytes = bytes,
-                                                    .rate = rate,
-                                                    .low = ui_member_number(cell, "low"),
-                                                    .high = ui_member_number(cell, "high")};
+        plot->point[plot->count++] =
+            (struct point){.from = ui_member(cell, "from"),
+                           .to = ui_member(cell, "to"),
+                           .bytes = bytes,
+                           .rate = rate,
+                           .low = ui_member_number(cell, "low"),
+                           .high = ui_member_number(cell, "high"),
+                           .at_s = json_integer_value(json_object_get(cell, "measured_at_s"))};
         plot->least_bytes = fmin(plot->least_bytes, bytes);
         plot->most_bytes = fmax(plot->most_bytes, bytes);
         plot->least = fmin(plot->least, rate);
@@ -137,6 +141,25 @@ static bool is_same_pair(const struct point *a, const struct point *b)
     return strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0;
 }
 
+/* Marks the points that the latest measurement of their pair has left out: quick ones measure a few
+ * sizes. A pair that got slower since then would have a curve of two nodes. Returns whether there
+ * are any. */
+static bool mark_old(struct plot *plot)
+{
+    bool is_any = false;
+    for (size_t first = 0, end; first < plot->count; first = end) {
+        int64_t latest_s = 0;
+        for (end = first; end < plot->count && is_same_pair(&plot->point[end], &plot->point[first]);
+             end++)
+            latest_s = plot->point[end].at_s > latest_s ? plot->point[end].at_s : latest_s;
+        for (size_t i = first; i < end; i++) {
+            plot->point[i].is_old = plot->point[i].at_s < latest_s;
+            is_any = is_any || plot->point[i].is_old;
+        }
+    }
+    return is_any;
+}
+
 /* Gives each pair a colour; where they are more than colours, all pairs from one place have one. */
 static void give_colours(struct plot *plot)
 {
@@ -174,19 +197,30 @@ static void put_legend(const struct plot *plot)
     ui_put(plot->page, "</p>\n");
 }
 
+/* The line through a pair's points of its latest measurement, or through its old ones; returns the
+ * index behind the pair. */
+static size_t put_line(const struct plot *plot, size_t first, const char *colour, bool of_old)
+{
+    const struct point *points = plot->point;
+    size_t end = first;
+    ui_put(plot->page, "<polyline fill=\"none\" stroke=\"%s\" stroke-opacity=\".6\"%s points=\"",
+           colour, of_old ? " stroke-dasharray=\"2 4\"" : "");
+    for (; end < plot->count && is_same_pair(&points[end], &points[first]); end++)
+        if (points[end].is_old == of_old)
+            ui_put(plot->page, "%.1f,%.1f ", x_of(plot, points[end].bytes),
+                   y_of(plot, points[end].rate));
+    ui_put(plot->page, "\"/>\n");
+    return end;
+}
+
 /* The points of one pair; returns the index behind them. */
 static size_t put_pair(const struct plot *plot, size_t first)
 {
     const struct point *points = plot->point;
     const char *colour = colours[points[first].colour % COLOURS];
-    char rate[UI_NUMBER], bytes[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER];
-    size_t end = first;
-    ui_put(plot->page, "<polyline fill=\"none\" stroke=\"%s\" stroke-opacity=\".6\" points=\"",
-           colour);
-    for (; end < plot->count && is_same_pair(&points[end], &points[first]); end++)
-        ui_put(plot->page, "%.1f,%.1f ", x_of(plot, points[end].bytes),
-               y_of(plot, points[end].rate));
-    ui_put(plot->page, "\"/>\n");
+    char rate[UI_NUMBER], bytes[UI_NUMBER], low[UI_NUMBER], high[UI_NUMBER], when[UI_NUMBER];
+    size_t end = put_line(plot, first, colour, false);
+    put_line(plot, first, colour, true);
     for (size_t i = first; i < end; i++) {
         const struct point *point = &points[i];
         double x = x_of(plot, point->bytes);
@@ -195,8 +229,9 @@ static size_t put_pair(const struct plot *plot, size_t first)
                    "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n", x, x,
                    y_of(plot, fmax(point->low, plot->least)),
                    y_of(plot, fmin(point->high, plot->most)), colour);
-        ui_put(plot->page, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\" fill=\"%s\"><title>", x,
-               y_of(plot, point->rate), colour);
+        ui_put(plot->page,
+               "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\" stroke=\"%s\" fill=\"%s\"><title>", x,
+               y_of(plot, point->rate), colour, point->is_old ? "none" : colour);
         picture_text(plot->page, point->from);
         ui_put(plot->page, " to ");
         picture_text(plot->page, point->to);
@@ -204,6 +239,8 @@ static size_t put_pair(const struct plot *plot, size_t first)
                ui_rate(rate, point->rate));
         if (point->low > 0 && point->high > 0)
             ui_put(plot->page, " (%s to %s)", ui_rate(low, point->low), ui_rate(high, point->high));
+        if (point->at_s > 0)
+            ui_put(plot->page, ", %s", ui_when(when, point->at_s));
         ui_put(plot->page, "</title></circle>\n");
     }
     return end;
@@ -228,11 +265,16 @@ bool report_curves(struct ui *page, const json_t *metric, const json_t *matrix)
                WIDTH, HEIGHT, WIDTH);
         put_grid(&plot);
         give_colours(&plot);
+        bool has_old = mark_old(&plot);
         for (size_t i = 0, pair = 0; i < plot.count && pair < PAIRS_MOST; pair++)
             i = put_pair(&plot, i);
         ui_put(page, "</svg></div>\n");
         put_legend(&plot);
-        ui_put(page, "</div>\n");
+        ui_put(page, "%s</div>\n",
+               has_old
+                   ? "<p>Hollow and dashed: measured before the latest measurement of the pair, "
+                     "which left these sizes out.</p>\n"
+                   : "");
     }
     free(plot.point);
     return is_any;

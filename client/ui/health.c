@@ -260,8 +260,9 @@ void ui_health(struct ui *ui, const json_t *reply)
     if (ui->why && is_sound)
         ui_put(ui, "no finding, so no evidence; berth matrix METRIC --intervals has the values\n");
     ui_style(ui, UI_DIM);
+    bool is_unknown = strcmp(ui_member(reply, "verdict"), "unknown") == 0;
     if (at_s > 0)
-        ui_put(ui, "last measured %s\n", ui_when(when, at_s));
+        ui_put(ui, "%slast measured %s\n", is_unknown ? "the node was " : "", ui_when(when, at_s));
     else if (strcmp(ui_member(reply, "origin"), "live") == 0)
         ui_put(ui, "never measured; berth probe measures\n");
     ui_style(ui, UI_PLAIN);

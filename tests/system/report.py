@@ -13,7 +13,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
-from berthd import BIN, NODES, Daemon, fake_probe, until  # noqa: E402
+from berthd import BIN, GPU_RUN, NODES, Daemon, fake_gpu_probe, fake_probe, until  # noqa: E402
 from berthd import RUN as BERTHD_RUN  # noqa: E402
 from exported import berth, cells, made, nodes, places, run  # noqa: E402
 from service import Service  # noqa: E402
@@ -149,6 +149,29 @@ echo '{{"record":"end","status":"complete","elapsed_ns":1}}'
         assert before[0] == after[0] == 0 and "polyline" not in before[1], before[2] + after[2]
         assert "memory_bandwidth from numa0 to numa0</h3>" in after[1] and "2 points; dashed: the baseline" in after[1]
         check_alone(Page(after[1]))
+
+
+def test_a_curve_tells_its_latest_points_from_older_ones():
+    """A quick measurement finds the pair slower, at three of five sizes."""
+    with fake_gpu_probe('cat "${0%/*}/lines"\n') as (folder, probes):
+        def says(sizes, rate):
+            values = [{"record": "value", "metric": "gpu_gpu_copy_engine", "from": "gpu0", "to": "gpu1", "axes": {"bytes": str(size)}, "value": rate * size / 2**20, "n": 9} for size in sizes]
+            lines = [{**json.loads(GPU_RUN), "started_at_s": int(time.time())}, *values, {"record": "end", "status": "complete", "elapsed_ns": 5}]
+            (probes / "lines").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+        says([4096, 65536, 2**20, 2**24, 2**28], 4e9)
+        with Daemon("--node", folder, config=f"probe_dir = {probes}\nduty_percent = 0\n") as daemon:
+            daemon.wait_ready()
+            first = run(BIN / "berth", "--socket", daemon.socket, "report", "-o", "-")[1]
+            time.sleep(1.1)
+            says([4096, 65536, 2**20], 1e9)
+            assert run(BIN / "berth", "--socket", daemon.socket, "probe")[0] == 0
+            page = run(BIN / "berth", "--socket", daemon.socket, "report", "-o", "-")[1]
+    plot, before = (re.search(r"<h3>gpu_gpu_copy_engine</h3>.*?</div>\n(?:<p>.*?</p>\n)+", text, re.S)[0] for text in (page, first))
+    lines = [len(points.split()) for points in re.findall(r"<polyline[^>]* points=\"([^\"]*)\"", plot)]
+    assert lines == [3, 2] and plot.count('fill="none"><title>') == 2 and plot.count("<circle") == 5 and "Hollow and dashed: " in plot, plot
+    assert before.count('fill="none"><title>') == 0 and before.count("<circle") == 5 and "Hollow" not in before, before
+    check_alone(Page(page))
 
 
 def test_report_has_findings_with_actions_and_claims():
