@@ -153,7 +153,7 @@ static int draw(struct cmd *cmd, const char *path, const json_t *plan)
     int status = cmd_ask_node(cmd, &node);
     if (status != CMD_DONE)
         return status;
-    status = cmd_picture(path, node, plan);
+    status = cmd_file_report(cmd, path, cmd_picture(path, node, plan));
     json_decref(node);
     return status;
 }

@@ -167,9 +167,8 @@ static int run_claim(struct cmd *cmd)
     if (status != CMD_DONE)
         return status;
     if (json_is_false(json_object_get(reply, "stored")))
-        fputs("berth: warning: the claim is in force but not stored: it would not outlive the "
-              "daemon (berth status says how the store is)\n",
-              stderr);
+        cmd_warn("the claim is in force but not stored: it would not outlive the daemon (berth "
+                 "status says how the store is)");
     status = cmd_show(cmd, reply, cmd_has(cmd, &options[QUIET]) ? put_number : ui_claim);
     json_decref(reply);
     return status;

@@ -1,4 +1,5 @@
-/* Explanation of answers without GPUs: closed device files, or variables that hide all GPUs. */
+/* Explanation of answers about too small a part of the node: closed device files, variables that
+ * hide all GPUs, and the options that ask about the whole node. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -71,16 +72,61 @@ void cmd_closed_explain(struct cmd *cmd, const char *text, char *ret_text, size_
         snprintf(ret_text, size, "%s", copy);
 }
 
+/* True when the command takes the option and it is not given. */
+static bool lacks(const struct cmd *cmd, const char *name)
+{
+    for (size_t i = 0; i < cmd->command->option_count; i++)
+        if (strcmp(cmd->command->options[i].name, name) == 0)
+            return !cmd_has(cmd, &cmd->command->options[i]);
+    return false;
+}
+
+/* Writes the options that ask about the whole node, where this process may use a part of it; ""
+ * where it may use all, and where the command runs a program on it. */
+static void name_whole(struct cmd *cmd, char *text, size_t size)
+{
+    struct berth_allowed *here = NULL;
+    char *reply = NULL;
+    text[0] = '\0';
+    if (cmd->node != NULL || cmd->command->takes_command ||
+        berth_allowed_here(cmd->berth, 1, &here) < 0)
+        return;
+    json_t *node = berth_call(cmd->berth, "io.berth.Fabric.GetNode", "{}", &reply) >= 0
+                       ? json_loads(reply, 0, NULL)
+                       : NULL;
+    const json_t *places = json_object_get(node, "places"), *place;
+    const char *cpus = json_string_value(json_object_get(json_array_get(places, 0), "cpus"));
+    size_t gpus = 0, i;
+    json_array_foreach((json_t *)(uintptr_t)places, i, place) gpus +=
+        strcmp(ui_member(place, "kind"), "gpu") == 0;
+    bool is_part = cpus != NULL && here->cpus != NULL && strcmp(cpus, here->cpus) != 0,
+         is_few = here->gpus.item != NULL && here->gpus.count < gpus;
+    if (is_part && lacks(cmd, "cpus"))
+        snprintf(text, size, " --cpus %.80s", cpus);
+    if (is_few && lacks(cmd, "gpus"))
+        snprintf(text + strlen(text), size - strlen(text), " --gpus 0-%zu", gpus - 1);
+    json_decref(node);
+    free(reply);
+    berth_allowed_free(here);
+}
+
 void cmd_closed_explain_error(struct cmd *cmd, int status, char *ret_text, size_t size)
 {
     const char *text = berth_error_parameters(cmd->berth);
     json_t *parameters = text != NULL ? json_loads(text, 0, NULL) : NULL;
     const char *parameter = json_string_value(json_object_get(parameters, "parameter"));
+    char whole[160] = "", detail[TEXT_SIZE];
+    snprintf(detail, sizeof detail, "%s", berth_error_detail(cmd->berth));
+    if (status == BERTH_ERROR_NOTHING_ALLOWED || status == BERTH_ERROR_NOT_ENOUGH)
+        name_whole(cmd, whole, sizeof whole);
     if (status == BERTH_ERROR_NOTHING_ALLOWED && parameter != NULL &&
         strcmp(parameter, "allowed.gpus") == 0)
-        cmd_closed_explain(cmd, berth_error_detail(cmd->berth), ret_text, size);
+        cmd_closed_explain(cmd, detail, ret_text, size);
     else
-        snprintf(ret_text, size, "%s", berth_error_detail(cmd->berth));
+        snprintf(ret_text, size, "%s", detail);
+    if (whole[0] != '\0')
+        snprintf(ret_text + strlen(ret_text), size - strlen(ret_text), "; for the whole node add%s",
+                 whole);
     json_decref(parameters);
 }
 

@@ -243,6 +243,9 @@ bool cmd_file_write_all(int fd, const char *text, size_t length);
 /* Replaces a file: readers see the old one or the new one, and a failed write leaves no rest.
  * Returns CMD_DONE, or the exit status after printing the error. */
 int cmd_file_replace(const char *path, const char *text, size_t length);
+/* Ends a command whose answer is the file at path: "wrote node.html, 312 KiB"; nothing for a device
+ * or with --json. Returns status, or the exit status of a failed write. */
+int cmd_file_report(const struct cmd *cmd, const char *path, int status);
 
 /* cmd/closed_gpus.c */
 /* Appends why no gpu may be used to a text of the daemon: the first gpu's device file that is

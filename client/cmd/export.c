@@ -116,7 +116,7 @@ static int show(struct cmd *cmd, const char *text)
         return cmd_print_json(cmd->reply);
     struct ui ui = {0};
     if (path != NULL)
-        return cmd_file_replace(path, text, strlen(text));
+        return cmd_file_report(cmd, path, cmd_file_replace(path, text, strlen(text)));
     ui_put(&ui, "%s", text);
     return cmd_print(&ui);
 }

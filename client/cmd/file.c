@@ -64,3 +64,17 @@ int cmd_file_replace(const char *path, const char *text, size_t length)
     free(draft);
     return ok ? CMD_DONE : cmd_fail(CMD_IO, "cannot write %s: %s", path, strerror(number));
 }
+
+int cmd_file_report(const struct cmd *cmd, const char *path, int status)
+{
+    struct stat there;
+    struct ui ui = {0};
+    char size[UI_NUMBER];
+    if (status != CMD_DONE || cmd_wants_json(cmd) || strcmp(path, "-") == 0 ||
+        stat(path, &there) != 0 || !S_ISREG(there.st_mode))
+        return status;
+    ui_put(&ui, "wrote ");
+    ui_text(&ui, path);
+    ui_put(&ui, ", %s\n", ui_bytes(size, there.st_size));
+    return cmd_print(&ui);
+}

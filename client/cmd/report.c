@@ -255,7 +255,8 @@ static int show(struct report *report)
     if (report->page.failed)
         return cmd_fail_memory();
     if (strcmp(path, "-") != 0)
-        return cmd_file_replace(path, report->page.text, report->page.length);
+        return cmd_file_report(report->cmd, path,
+                               cmd_file_replace(path, report->page.text, report->page.length));
     int status = cmd_print(&report->page);
     report->page = (struct ui){0};
     return status;

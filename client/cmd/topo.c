@@ -86,7 +86,7 @@ static int run(struct cmd *cmd)
     int status = cmd_ask_node(cmd, &reply);
     if (status != CMD_DONE)
         return status;
-    status = path != NULL          ? cmd_picture(path, reply, NULL)
+    status = path != NULL          ? cmd_file_report(cmd, path, cmd_picture(path, reply, NULL))
              : cmd_wants_json(cmd) ? cmd_print_json(cmd->reply)
                                    : draw(cmd, reply);
     json_decref(reply);

@@ -73,9 +73,10 @@ int berth_allocate(struct berth *berth, const struct berth_allocate_request *req
     json_t *parameters;
     int status =
         lib_write_end_allowed(berth, &write, request->whole_node, request->allowed, &parameters);
-    return status != BERTH_DONE ? status
-                                : lib_ask(berth, METHOD, parameters, sizeof **ret_allocation,
-                                          fill_allocation, ret_allocation);
+    if (status == BERTH_DONE)
+        status = lib_ask(berth, METHOD, parameters, sizeof **ret_allocation, fill_allocation,
+                         ret_allocation);
+    return lib_fail_allowed(berth, status, request->whole_node, request->allowed);
 }
 
 void berth_allocation_free(struct berth_allocation *allocation) { lib_result_free(allocation); }

@@ -121,9 +121,10 @@ int berth_bind(struct berth *berth, const struct berth_bind_request *request,
     json_t *parameters;
     int status =
         lib_write_end_allowed(berth, &write, request->whole_node, request->allowed, &parameters);
-    return status != BERTH_DONE ? status
-                                : lib_ask(berth, METHOD, parameters, sizeof **ret_binding,
-                                          fill_binding, ret_binding);
+    if (status == BERTH_DONE)
+        status =
+            lib_ask(berth, METHOD, parameters, sizeof **ret_binding, fill_binding, ret_binding);
+    return lib_fail_allowed(berth, status, request->whole_node, request->allowed);
 }
 
 void berth_binding_free(struct berth_binding *binding) { lib_result_free(binding); }

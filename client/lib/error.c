@@ -150,3 +150,14 @@ int lib_fail_reply(struct berth *berth, const char *wire_name, const json_t *par
 const char *berth_error_name(const struct berth *berth) { return berth->error_name; }
 const char *berth_error_detail(const struct berth *berth) { return berth->error_detail; }
 const char *berth_error_parameters(const struct berth *berth) { return berth->error_parameters; }
+
+int lib_fail_allowed(struct berth *berth, int status, int whole_node,
+                     const struct berth_allowed *given)
+{
+    size_t used = strlen(berth->error_detail);
+    if ((status == BERTH_ERROR_NOTHING_ALLOWED || status == BERTH_ERROR_NOT_ENOUGH) &&
+        given == NULL && !whole_node)
+        snprintf(berth->error_detail + used, sizeof berth->error_detail - used,
+                 "; whole_node = 1 asks about all of the node, not this process's part");
+    return status;
+}

@@ -80,6 +80,11 @@ int lib_fail_late(struct berth *berth, int timeout_ms);
  * any other error as it is, also that of a late connection. */
 void lib_fail_late_of_all(struct berth *berth, int timeout_ms);
 
+/* Returns status. Where the part of the node that this process may use was too small for a request
+ * without allowed, adds to the detail that whole_node asks about all of it. */
+int lib_fail_allowed(struct berth *berth, int status, int whole_node,
+                     const struct berth_allowed *given);
+
 /* lib/buffer.c: reserves room for extra bytes at the end; false when out of memory. */
 bool lib_buffer_reserve(struct lib_buffer *buffer, size_t extra);
 void lib_buffer_done(struct lib_buffer *buffer);

@@ -96,9 +96,9 @@ int berth_route(struct berth *berth, const struct berth_route_request *request,
     json_t *parameters;
     int status =
         lib_write_end_allowed(berth, &write, request->whole_node, request->allowed, &parameters);
-    return status != BERTH_DONE
-               ? status
-               : lib_ask(berth, METHOD, parameters, sizeof **ret_routes, fill_routes, ret_routes);
+    if (status == BERTH_DONE)
+        status = lib_ask(berth, METHOD, parameters, sizeof **ret_routes, fill_routes, ret_routes);
+    return lib_fail_allowed(berth, status, request->whole_node, request->allowed);
 }
 
 void berth_routes_free(struct berth_routes *routes) { lib_result_free(routes); }

@@ -8,8 +8,8 @@
 
 #define LIMITS_SHOWN  4 /* of a metric */
 #define LINE_SIZE     512
-#define EACH_MOST     8  /* most rates in a list */
-#define NAMES_COLUMNS 40 /* columns of the transfers' names */
+#define EACH_MOST     2  /* most rates in a list */
+#define NAMES_COLUMNS 24 /* columns of the transfers' names */
 
 /* Appends text; cut where it does not fit. */
 static void add(char *line, size_t size, const char *text, const char *separator)
@@ -18,46 +18,32 @@ static void add(char *line, size_t size, const char *text, const char *separator
     snprintf(line + used, size - used, "%s%s", used > 0 ? separator : "", text);
 }
 
-/* Common end of all flows at key; NULL when they differ. */
-static const char *common_end(const json_t *flows, const char *key)
+static bool is_same_end(const json_t *flows, size_t a, size_t b, const char *key)
 {
-    const json_t *flow;
-    const char *common = NULL;
-    size_t i;
-    json_array_foreach(flows, i, flow)
-    {
-        const char *end = ui_member(flow, key);
-        if (common != NULL && strcmp(common, end) != 0)
-            return NULL;
-        common = end;
-    }
-    return common;
+    return strcmp(ui_member(json_array_get(flows, a), key),
+                  ui_member(json_array_get(flows, b), key)) == 0;
 }
 
-/* "gpu0,gpu1>numa0", "numa0>gpu0,gpu1", or "gpu0>gpu1 gpu2>gpu3". */
+/* "gpu0,gpu1>numa0 numa0>gpu0,gpu1", or "gpu0>gpu1 gpu2>gpu3": flows in sequence with one end in
+ * common stand together. */
 static void name_flows(const json_t *flows, char *line, size_t size)
 {
-    const char *from = common_end(flows, "from"), *to = common_end(flows, "to");
-    const json_t *flow;
-    char pair[128];
-    size_t i;
+    size_t count = json_array_size(flows), end;
     line[0] = '\0';
-    if (from != NULL && to == NULL)
-        snprintf(line, size, "%s>", from);
-    json_array_foreach(flows, i, flow)
-    {
-        if (to != NULL)
-            add(line, size, ui_member(flow, "from"), ",");
-        else if (from != NULL)
-            add(line, size, ui_member(flow, "to"), i > 0 ? "," : "");
-        else {
-            snprintf(pair, sizeof pair, "%s>%s", ui_member(flow, "from"), ui_member(flow, "to"));
-            add(line, size, pair, " ");
-        }
-    }
-    if (to != NULL) {
-        snprintf(pair, sizeof pair, ">%s", to);
-        add(line, size, pair, "");
+    for (size_t i = 0; i < count; i = end) {
+        bool is_from = i + 1 < count && is_same_end(flows, i, i + 1, "from");
+        const char *common = is_from ? "from" : "to", *other = is_from ? "to" : "from";
+        for (end = i + 1; end < count && is_same_end(flows, i, end, common);)
+            end++;
+        if (is_from)
+            add(line, size, ui_member(json_array_get(flows, i), common), " ");
+        for (size_t k = i; k < end; k++)
+            add(line, size, ui_member(json_array_get(flows, k), other),
+                k > i     ? ","
+                : is_from ? ">"
+                          : " ");
+        if (!is_from)
+            add(line, size, ui_member(json_array_get(flows, i), common), ">");
     }
 }
 
@@ -130,7 +116,7 @@ static void shorten(char *line, size_t size, size_t count)
     snprintf(line + cut, size - cut, " ... %zu in all", count);
 }
 
-static void put_run(struct ui_table *table, const json_t *run)
+static void put_run(struct ui_table *table, const json_t *run, bool has_axes)
 {
     const json_t *flows = json_object_get(run, "flows"),
                  *reproduced = json_object_get(run, "reproduced");
@@ -138,16 +124,15 @@ static void put_run(struct ui_table *table, const json_t *run)
     name_flows(flows, line, sizeof line);
     shorten(line, sizeof line, json_array_size(flows));
     ui_cell(table, "%s", line);
-    name_axes(flows, line, sizeof line);
-    ui_cell(table, "%s", line);
     list_rates(flows, line, sizeof line);
     ui_cell(table, "%s", line);
     ui_cell(table, "%s", ui_rate(number, sum_of(flows, "bytes_per_s")));
     ui_cell(table, "%s%s",
             json_is_null(reproduced) ? "" : ui_rate(number, sum_of(flows, "predicted_bytes_per_s")),
             json_is_false(reproduced) ? " (not)" : "");
-    ui_cell(table, "%s",
-            ui_when(number, json_integer_value(json_object_get(run, "measured_at_s"))));
+    name_axes(flows, line, sizeof line);
+    if (has_axes)
+        ui_cell(table, "%s", line);
 }
 
 #define LEAST_RANGE 0.001 /* of the rate: a smaller interval has equal ends as they are printed */
@@ -176,58 +161,139 @@ static void list_capacities(const json_t *capacities, char *line, size_t size)
     }
 }
 
-static void join(const json_t *texts, char *line, size_t size)
+/* True where the transfer stands in the list before that index too: one for each direction. */
+static bool is_twice(const json_t *names, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (json_equal(json_array_get(names, i), json_array_get(names, index)))
+            return true;
+    return false;
+}
+
+static void join(const json_t *texts, struct ui *line)
 {
     const json_t *text;
     size_t i;
-    line[0] = '\0';
     json_array_foreach(texts, i, text)
     {
-        add(line, size, json_is_string(text) ? json_string_value(text) : "?", " ");
+        if (is_twice(texts, i))
+            continue;
+        ui_put(line, "%s", i > 0 ? ", " : "");
+        ui_text(line, json_is_string(text) ? json_string_value(text) : "?");
     }
 }
 
-/* Limits of one metric, nothing where there are none; with why their alternatives and users, too.
- */
+/* Lines of a limit: its capacity, its users, and the limits that it may be instead. */
+static void put_limit(struct ui *ui, const json_t *limit)
+{
+    struct ui line = {.utf8 = ui->utf8, .width = ui->width};
+    char capacity[LINE_SIZE];
+    list_capacities(json_object_get(limit, "capacities"), capacity, sizeof capacity);
+    ui_text(&line, ui_member(limit, "name"));
+    ui_put(&line, ", %s: ", capacity);
+    join(json_object_get(limit, "users"), &line);
+    if (json_array_size(json_object_get(limit, "alternatives")) > 0) {
+        ui_put(&line, "; or it is ");
+        join(json_object_get(limit, "alternatives"), &line);
+    }
+    ui_pad(ui, 2);
+    ui_paragraph(ui, 4, line.text == NULL ? "" : line.text);
+    ui->failed = ui->failed || line.failed;
+    ui_done(&line);
+}
+
+/* Limits of one metric, nothing where there are none; with why all, and their users. */
 static void put_shared(struct ui *ui, const json_t *shared, const char *metric)
 {
-    static const char *const heading[] = {"shared", "capacity", "alternatives", "users"};
     const json_t *one;
     struct ui_table table;
     size_t count = 0, i;
-    json_array_foreach(shared, i, one) count += strcmp(ui_member(one, "metric"), metric) == 0;
-    if (count == 0)
-        return;
-    count = 0;
-    ui_table_begin(&table, ui, ui->why ? "llll" : "ll");
-    for (i = 0; i < (ui->why ? 4 : 2); i++)
-        ui_cell(&table, "%s", heading[i]);
+    ui_table_begin(&table, ui, "ll");
     json_array_foreach(shared, i, one)
     {
         char line[LINE_SIZE];
-        if (strcmp(ui_member(one, "metric"), metric) != 0 || (count++ >= LIMITS_SHOWN && !ui->why))
+        if (strcmp(ui_member(one, "metric"), metric) != 0)
             continue;
+        if (ui->why) {
+            put_limit(ui, one);
+            continue;
+        }
+        if (count++ >= LIMITS_SHOWN)
+            continue;
+        if (count == 1) {
+            ui_cell(&table, "shared");
+            ui_cell(&table, "capacity");
+        }
         ui_cell(&table, "%s", ui_member(one, "name"));
         list_capacities(json_object_get(one, "capacities"), line, sizeof line);
         ui_cell(&table, "%s", line);
-        if (!ui->why)
-            continue;
-        join(json_object_get(one, "alternatives"), line, sizeof line);
-        ui_cell(&table, "%s", line);
-        join(json_object_get(one, "users"), line, sizeof line);
-        ui_cell(&table, "%s", line);
     }
     ui_table_end(&table, 2, true);
-    if (!ui->why && count > LIMITS_SHOWN)
+    if (count > LIMITS_SHOWN)
         ui_put(ui, "  and %zu more limits\n", count - LIMITS_SHOWN);
 }
 
-/* For each metric how many runs, how large, how many the limits reproduce; then its limits. */
-static void put_metrics(struct ui *ui, const json_t *runs, const json_t *shared)
+/* True where every transfer of the metric's runs has the same axes. */
+static bool has_one_kind(const json_t *runs, const char *metric)
 {
     const json_t *run;
-    const char *metric = "";
+    char first[LINE_SIZE] = "", its[LINE_SIZE];
+    bool is_first = true;
     size_t i;
+    json_array_foreach(runs, i, run)
+    {
+        if (strcmp(ui_member(run, "metric"), metric) != 0)
+            continue;
+        name_axes(json_object_get(run, "flows"), is_first ? first : its, LINE_SIZE);
+        if (!is_first && strcmp(first, its) != 0)
+            return false;
+        is_first = false;
+    }
+    return true;
+}
+
+/* Runs of one metric: all, or those that the limits do not explain. Returns how many are left out.
+ */
+static size_t put_runs(struct ui *ui, const json_t *runs, const char *metric, bool all)
+{
+    static const char *const heading[] = {"transfers", "each, GB/s", "together", "predicted",
+                                          "axes"};
+    const json_t *run;
+    bool has_axes = !has_one_kind(runs, metric);
+    size_t left = 0, shown = 0, i;
+    struct ui_table table;
+    ui_table_begin(&table, ui, has_axes ? "lrrll" : "lrrl");
+    for (size_t k = 0; k < (has_axes ? 5 : 4); k++)
+        ui_cell(&table, "%s", heading[k]);
+    json_array_foreach(runs, i, run)
+    {
+        if (strcmp(ui_member(run, "metric"), metric) != 0)
+            continue;
+        if (all || json_is_false(json_object_get(run, "reproduced"))) {
+            int64_t at_s = json_integer_value(json_object_get(run, "measured_at_s"));
+            char when[UI_NUMBER];
+            if (shown++ == 0)
+                ui_put(ui, "  %s%s%s\n", all ? "Runs" : "Runs that no limit explains",
+                       at_s > 0 ? ", measured " : "", at_s > 0 ? ui_when(when, at_s) : "");
+            put_run(&table, run, has_axes);
+        } else
+            left++;
+    }
+    if (shown == 0)
+        table.count = 0;
+    ui_table_end(&table, 2, true);
+    return left;
+}
+
+/* For each metric how many runs, how large, how many the limits reproduce; then its limits, and
+ * with why its runs. Returns how many runs are left out of these. */
+static size_t put_metrics(struct ui *ui, const json_t *runs, const json_t *shared)
+{
+    const json_t *run;
+    const char *metric = "",
+               *last = ui_member(json_array_get(runs, json_array_size(runs) - 1), "metric");
+    bool is_one = strcmp(ui_member(json_array_get(runs, 0), "metric"), last) == 0;
+    size_t left = 0, i;
     json_array_foreach(runs, i, run)
     {
         const char *its = ui_member(run, "metric");
@@ -249,7 +315,9 @@ static void put_metrics(struct ui *ui, const json_t *runs, const json_t *shared)
         ui_line(ui, 2, "%s: %zu of %zu run%s explained, up to %zu at once", its, reproduced, judged,
                 judged == 1 ? "" : "s", most);
         put_shared(ui, shared, its);
+        left += ui->why ? put_runs(ui, runs, its, is_one) : 0;
     }
+    return left;
 }
 
 /* The first line: of how many runs the rates follow from limits that transfers share. */
@@ -269,36 +337,6 @@ static void put_answer(struct ui *ui, const json_t *runs)
     ui_style(ui, UI_PLAIN);
 }
 
-static void put_runs(struct ui *ui, const json_t *runs)
-{
-    static const char *const heading[] = {"transfers", "axes",      "each, GB/s",
-                                          "together",  "predicted", "measured"};
-    const char *metric = "";
-    const json_t *run;
-    struct ui_table table = {0};
-    size_t i;
-    json_array_foreach(runs, i, run)
-    {
-        const char *its = ui_member(run, "metric");
-        if (i == 0 || strcmp(its, metric) != 0) {
-            if (i > 0)
-                ui_table_end(&table, 2, true);
-            ui_put(ui, "\n");
-            ui_style(ui, UI_BOLD);
-            ui_text(ui, its);
-            ui_style(ui, UI_PLAIN);
-            ui_put(ui, "\n");
-            ui_table_begin(&table, ui, "lllrrl");
-            for (size_t k = 0; k < sizeof heading / sizeof *heading; k++)
-                ui_cell(&table, "%s", heading[k]);
-        }
-        metric = its;
-        put_run(&table, run);
-    }
-    if (i > 0)
-        ui_table_end(&table, 2, true);
-}
-
 void ui_contention(struct ui *ui, const json_t *reply)
 {
     const json_t *runs = json_object_get(reply, "runs");
@@ -307,10 +345,11 @@ void ui_contention(struct ui *ui, const json_t *reply)
         return;
     }
     put_answer(ui, runs);
-    put_metrics(ui, runs, json_object_get(reply, "shared"));
-    if (ui->why)
-        put_runs(ui, runs);
-    else
-        ui_put(ui, "--why lists the runs, and the users of each limit\n");
+    size_t left = put_metrics(ui, runs, json_object_get(reply, "shared"));
+    if (!ui->why)
+        ui_line(ui, 2, "--why lists the users of each limit, and the runs that no limit explains");
+    else if (left > 0)
+        ui_line(ui, 2,
+                "the other runs follow from the limits; --why METRIC lists those of one metric");
     ui_basis(ui, ui_member(json_object_get(reply, "basis"), "origin"));
 }

@@ -489,8 +489,18 @@ static void put_answer(struct view *view, const json_t *reply, const struct ui_c
     ui_done(&ends);
 }
 
+/* True where any cell of the reply has a value. */
+static bool has_value(const json_t *cells)
+{
+    const json_t *cell;
+    size_t i;
+    json_array_foreach(cells, i,
+                       cell) if (json_is_number(json_object_get(cell, "value"))) return true;
+    return false;
+}
+
 /* Cells of the reply. With many sizes and none named, only those of the metric's own size, which
- * ret_own then holds. NULL when out of memory. */
+ * ret_own then holds; all where only other sizes have values. NULL when out of memory. */
 static struct ui_cells *take_cells(const json_t *reply, const struct ui_matrix_options *options,
                                    json_t **ret_own, struct ui_sizes *ret_others)
 {
@@ -502,7 +512,8 @@ static struct ui_cells *take_cells(const json_t *reply, const struct ui_matrix_o
     struct ui_sizes others;
     json_t *own = ui_sizes_own(all, size, &others);
     struct ui_cells *cells = own != NULL ? ui_cells_new(own) : NULL;
-    bool is_better = cells != NULL && others.count > 0 && cells->count > 0;
+    bool is_better = cells != NULL && others.count > 0 && cells->count > 0 &&
+                     (has_value(own) || !has_value(all));
     if (own == NULL || cells == NULL || is_better) {
         *ret_own = own;
         if (cells != NULL)

@@ -65,6 +65,29 @@ static bool is_tuned(const json_t *tuning)
     return false;
 }
 
+/* Names a copy between two gpus to ask for; nothing with one gpu, or when the answer is about one.
+ */
+static void put_pair(struct ui *ui, const json_t *tunings)
+{
+    const json_t *tuning;
+    const char *first = ui_member(json_array_get(tunings, 0), "place");
+    size_t i;
+    json_array_foreach(tunings, i, tuning)
+    {
+        const char *place = ui_member(tuning, "place");
+        if (strcmp(place, ui_member(tuning, "to")) != 0)
+            return;
+        if (strcmp(place, first) == 0)
+            continue;
+        ui_put(ui, "for copies between two: berth tuning ");
+        ui_text(ui, first);
+        ui_put(ui, " ");
+        ui_text(ui, place);
+        ui_put(ui, "\n");
+        return;
+    }
+}
+
 /* Writes the answer. is_measured: a probe may tune the node. Returns false when no launch shape is
  * tuned, so that no row would have a number. */
 static bool put_answer(struct ui *ui, const json_t *tunings, bool is_measured)
@@ -81,7 +104,8 @@ static bool put_answer(struct ui *ui, const json_t *tunings, bool is_measured)
     if (count == 0)
         ui_put(ui, "no gpu, so nothing to tune\n");
     else if (tuned_ones == 0)
-        ui_put(ui, "no launch shape is tuned%s\n", is_measured ? " yet: berth probe does it" : "");
+        ui_put(ui, "no launch shape is tuned for a gpu's own memory%s\n",
+               is_measured ? " yet: berth probe does it" : "");
     else
         ui_put(ui, "%zu of %zu uses have a tuned launch shape\n", shapes, count);
     return tuned_ones > 0;
@@ -280,6 +304,7 @@ void ui_tuning(struct ui *ui, const json_t *reply)
         }
         ui_table_end(&table, 2, true);
     }
+    put_pair(ui, tunings);
     put_stale(ui, tunings);
     if (ui->why) {
         json_array_foreach(tunings, i, tuning)

@@ -546,9 +546,10 @@ def gpus_that_cannot_be_opened_are_told_by_their_file():
         assert status == 65 and error in err and err.count("\n") == 1, (status, out, err)
         for words in (("alloc", "1G", "--by", "gpu0:reads=1G"), ("route", "gpu0", "gpu1", "64M")):
             status, out, err = berth(*words, socket_path=daemon.socket)
-            assert (status, out, err) == (65, "", "berth: gpu0 is not among the gpus that are allowed: none (gpu0: /dev/dri/renderD128 is not there)\n"), (status, out, err)
+            assert (status, out, err) == (65, "", "berth: gpu0 is not among the gpus that are allowed: none (gpu0: /dev/dri/renderD128 is not there); for the whole node add --cpus 0-127 --gpus 0-7\n"), (status, out, err)
+            assert berth(*words, "--cpus", "0-127", "--gpus", "0-7", socket_path=daemon.socket)[::2] == (0, "")
         status, out, err = berth("exec", "-n", "2", "-t", "0", "-g", "1", "true", socket_path=daemon.socket)
-        assert status == 0 and error in err and err.count("\n") == 1, (status, out, err)
+        assert status == 0 and error in err and "whole node" not in err and err.count("\n") == 1, (status, out, err)
         status, out, err = berth("exec", "--verbose", "-n", "2", "-t", "0", "true", socket_path=daemon.socket)
         assert status == 0 and why in err, (status, out, err)
         assert "is not there" not in berth("--json", "bind", "-n", "2", socket_path=daemon.socket)[1]

@@ -207,7 +207,7 @@ echo '{{"record":"end","status":"complete","elapsed_ns":1}}'
 def test_report_is_written_at_once():
     with made("mi250x", []) as node, tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "node.html"
-        assert berth(node, "report", "-o", path) == (0, "", "") and path.read_text().endswith("</html>\n")
+        assert re.fullmatch(rf"wrote {path}, [0-9.]+ KiB\n", berth(node, "report", "-o", path)[1]) and path.read_text().endswith("</html>\n")
         for arguments, words in (((), "where to?"), (("-o", path, "--json"), "no --json")):
             status, text, said = berth(node, "report", *arguments)
             assert status == 64 and (text == "") == ("--json" not in arguments) and words in said, said

@@ -17,7 +17,7 @@ SCREENS = [
     (["matrix"], r"[0-9]+ of [0-9]+ metrics have values; "),
     (["status"], r"ready, (last measured 20..-..-.. ..:..:.. .*|never measured)$"),
     (["claims"], r"nothing is claimed$"),
-    (["tuning"], r"no launch shape is tuned$|no gpu, so nothing to tune$"),
+    (["tuning"], r"no launch shape is tuned for a gpu's own memory$|no gpu, so nothing to tune$"),
     (["health"], r"healthy: [0-9]+ measured values, none out of line$|unknown: nothing has been measured$"),
     (["contention"], r"[0-9]+ of [0-9]+ runs of concurrent transfers are explained by shared limits$|nothing was measured at the same time as something else$"),
     (["alloc", "4G"], r"numa0, system memory: "),

@@ -212,8 +212,9 @@ def tuning_fits():
         assert text.count("stale: ") == 1 and "1048576 1.34 TB/s 999 MiB -" in text and "no streams: the full profile" in text, text
         assert "write, timed of gpu63 in gpu62: tuned 2026-09-21" in text and "the copy engine for certain up to 998 MiB" in text, text
     # a node where no launch shape is tuned has no table of nothing
-    assert shown("--node", NODES / "h200x4", "tuning")[1] == ["no launch shape is tuned", "", "for a recorded node, not this machine"]
-    assert shown("--node", NODES / "mi250x", "tuning")[1][0] == "no launch shape is tuned"
+    assert shown("--node", NODES / "h200x4", "tuning")[1] == ["no launch shape is tuned for a gpu's own memory", "for copies between two: berth tuning gpu0 gpu1", "", \
+                                                                  "for a recorded node, not this machine"]
+    assert shown("--node", NODES / "mi250x", "tuning")[1][0] == "no launch shape is tuned for a gpu's own memory"
 
 
 def kernel_fits():

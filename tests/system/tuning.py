@@ -58,7 +58,7 @@ def what_the_probe_tuned_is_answered():
     with virtual() as (node, probes), daemon_over(node, probes, "--no-probe") as daemon:
         before = one(daemon, place="gpu0")
         assert all(before[key]["value"] is None and before[key]["why_not"] for key in NUMBERS) and before["stale"] is None, before
-        assert berth("--socket", daemon.socket, "tuning").startswith("no launch shape is tuned yet: berth probe does it\n")
+        assert berth("--socket", daemon.socket, "tuning").startswith("no launch shape is tuned for a gpu's own memory yet: berth probe does it\n")
         probed(daemon)
         daemon.wait_ready(100)
         own, peer, host = (one(daemon, place="gpu0", to=to) for to in ("gpu0", "gpu1", "numa3"))

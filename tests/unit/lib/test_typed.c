@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/allowed.h"
 #include "lib/berth.h"
 #include "lib/lib.h"
 
@@ -290,6 +291,32 @@ static void allocate(void **state)
     assert_int_equal(allocation->options[0].free_at_s, -1);
     berth_allocation_free(allocation);
     close_pair(&pair);
+}
+
+/* Too little for this process, which asked for its own part; not where the caller named a part. */
+static void a_refused_part_names_whole_node(void **state)
+{
+    (void)state;
+    static const struct berth_allowed none = {.cpus = "0"};
+    for (int is_given = 0; is_given < 2; is_given++) {
+        struct matrix_item pair = open_pair();
+        struct berth_route_request request = {0};
+        struct berth_routes *routes = NULL;
+        request.from = request.to = "gpu0";
+        request.bytes = 1;
+        request.allowed = is_given ? &none : NULL;
+        /* with device files, the first reply is GetNode's */
+        if (!is_given && lib_allowed_has_devices())
+            say(&pair, "{\"places\":[]}");
+        dprintf(pair.peer, "{\"error\":\"io.berth.Placement.NothingAllowed\",\"parameters\":{"
+                           "\"parameter\":\"allowed.gpus\",\"detail\":\"no gpu\"}}");
+        assert_int_equal(write(pair.peer, "", 1), 1);
+        assert_int_equal(berth_route(pair.berth, &request, &routes), BERTH_ERROR_NOTHING_ALLOWED);
+        const char *detail = berth_error_detail(pair.berth);
+        assert_memory_equal(detail, "no gpu", 6);
+        assert_int_equal(strstr(detail, "whole_node = 1") != NULL, !is_given);
+        close_pair(&pair);
+    }
 }
 
 static void check_and_matrix(void **state)
@@ -835,6 +862,7 @@ int main(void)
         cmocka_unit_test(a_job_plans_under_its_own_key),
         cmocka_unit_test(a_reply_with_any_member_broken_is_survived),
         cmocka_unit_test(allocate),
+        cmocka_unit_test(a_refused_part_names_whole_node),
         cmocka_unit_test(check_and_matrix),
         cmocka_unit_test(route),
         cmocka_unit_test(an_index_of_a_route_is_of_an_option),
