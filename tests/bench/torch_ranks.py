@@ -5,9 +5,10 @@ all-reduce, a process a gpu, in Bind's order of the gpus and in others.
     BERTH_SOCKET=... PYTHONPATH=build/python/source python3 tests/bench/torch_ranks.py
 
 Each pattern is carried out as advised, in rank order and in drawn orders; medians of rounds in which all follow each other. A row
-has the regret of the advised order beside the best that was tried, and the error of the prediction. PyTorch takes some 80 us to
-start copies between two gpus and to wait for them, so small transfers are left out. It needs two gpus and a daemon that has
-measured; a minute. Exit status: 0 done, 69 gpus are missing.
+has the regret of the advised order beside the best that was tried, and the error of the prediction. Each is timed in two ways:
+by the host's clock, from the first call of PyTorch to the end of the last copy; and queued, where all copies wait for one event
+of gpu 0 and gpu 0 waits for all, timed by its events. PyTorch's calls are in the first alone, some 80 us for two gpus and more for
+four. It needs two gpus and a daemon that has measured; a minute. Exit status: 0 done, 69 gpus are missing.
 """
 import itertools
 import json
@@ -25,6 +26,7 @@ import torch.multiprocessing
 MIB = 1 << 20
 ROUNDS, TRIES, ORDERS = 5, 3, 6
 PORT = 29517
+HELD_CYCLES = 8_000_000  # some 4 ms: the host has queued all copies by then
 
 
 def patterns(gpus):
@@ -83,8 +85,8 @@ def copies(order, destinations, size, host_bytes):
     return [copy for turn in itertools.zip_longest(*tasks) for copy in turn if copy is not None]
 
 
-def step(listed):
-    """Seconds of all copies at once."""
+def by_clock(listed):
+    """Seconds of all copies at once, by the host's clock."""
     begin = time.perf_counter()
     for stream, target, source in listed:
         with torch.cuda.stream(stream):
@@ -94,14 +96,34 @@ def step(listed):
     return time.perf_counter() - begin
 
 
+def queued(listed):
+    """Seconds of all copies at once, by events of gpu 0; None: a copy was not yet queued when the first began."""
+    first = torch.cuda.Stream(0)
+    start, done = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    with torch.cuda.stream(first):
+        torch.cuda._sleep(HELD_CYCLES)
+        start.record()
+    for stream, target, source in listed:
+        stream.wait_event(start)
+        with torch.cuda.stream(stream):
+            target.copy_(source, non_blocking=True)
+        first.wait_stream(stream)
+    done.record(first)
+    all_queued = not start.query()
+    done.synchronize()
+    return start.elapsed_time(done) / 1e3 if all_queued else None
+
+
 def carried_out(rows, destinations, size, host_bytes):
-    """Median seconds of each order. Each round takes them in another turn."""
+    """Median seconds of each order, by the clock and queued. Each round takes them in another turn."""
     plans = [copies(order, destinations, size, host_bytes) for order in rows]
-    taken = [[] for _ in plans]
+    taken = [([], []) for _ in plans]
     for turn in range(ROUNDS + 1):
         for k in ((k + turn) % len(plans) for k in range(len(plans))):
-            taken[k] += [step(plans[k]) for _ in range(TRIES)] if turn else [step(plans[k])][:0]
-    return [statistics.median(its) for its in taken]
+            for timed, times in zip((by_clock, queued), taken[k]):
+                found = [timed(plans[k]) for _ in range(TRIES if turn else 1)]
+                times += [seconds for seconds in found if turn and seconds is not None]
+    return [[statistics.median(its[way]) for its in taken] for way in range(2)]
 
 
 def reduce(rank, order, sizes, port, results):
@@ -143,31 +165,45 @@ def reduced(gpus):
         print(f"{name:24}" + "".join(f"{taken[size] * 1e6:10.1f}" for size in sizes) + f"  {order}", flush=True)
 
 
+class Score:
+    """Regrets, errors and intervals of one way of timing."""
+
+    def __init__(self):
+        self.regrets, self.errors, self.inside = [], [], []
+
+    def row(self, took, predicted, low, high):
+        """The row's columns; the first order is the advised one."""
+        regret, error = took[0] / min(took) - 1, predicted / 1e9 / took[0] - 1
+        self.regrets.append(regret)
+        self.errors.append(abs(error))
+        self.inside += [low <= took[0] * 1e9 <= high] if low is not None else []
+        return "".join(f"{value * 1e6:9.1f}" for value in (took[0], took[1], max(took))) + f"{100 * regret:7.1f}{100 * error:7.1f}"
+
+    def __str__(self):
+        return (f"regret {100 * statistics.mean(self.regrets):.1f} % mean, {100 * max(self.regrets):.1f} % worst; error "
+                f"{100 * statistics.median(self.errors):.1f} % median; {sum(self.inside)} of {len(self.inside)} in their intervals")
+
+
 def main():
     gpus = torch.cuda.device_count()
     if gpus < 2:
         print("torch_ranks.py: fewer than two gpus", file=sys.stderr)
         return 69
-    errors, regrets, inside = [], [], []
-    print(f"{'us':24}{'MiB':>6}{'advised':>10}{'rank':>10}{'best':>10}{'worst':>10}{'regret %':>9}{'predicted':>10}{'error %':>8}")
+    clock, events = Score(), Score()
+    columns = f"{'advised':>9}{'rank':>9}{'worst':>9}{'regret':>7}{'error':>7}"
+    print(f"{'':41}{'by the host clock':^41}{'queued':^41}")
+    print(f"{'us, %':24}{'MiB':>7}{'predicted':>10}{columns}{columns}")
     for title, tasks, options, destinations, size, host in patterns(gpus):
         found = advised(tasks, options)
         if found is None:
             print(f"{title:24} bind refused {options}")
             continue
-        order, (predicted, low, high) = found
+        order, limits = found
         took = carried_out(orders(tasks, gpus, order), destinations, size, host)
-        regret, error = took[0] / min(took) - 1, predicted / 1e9 / took[0] - 1
-        regrets.append(regret)
-        errors.append(abs(error))
-        inside += [low <= took[0] * 1e9 <= high] if low is not None else []
-        row = (took[0], took[1], min(took), max(took))
-        print(f"{title:24}{(size or host) // MIB:6}" + "".join(f"{value * 1e6:10.1f}" for value in row) +
-              f"{100 * regret:9.1f}{predicted / 1e3:10.1f}{100 * error:8.1f}  {order}", flush=True)
+        print(f"{title:24}{(size or host) // MIB:7}{limits[0] / 1e3:10.1f}" + clock.row(took[0], *limits) + events.row(took[1], *limits) +
+              f"  {order}", flush=True)
         torch.cuda.empty_cache()
-    if errors:
-        print(f"regret {100 * statistics.mean(regrets):.1f} % mean, {100 * max(regrets):.1f} % worst; error "
-              f"{100 * statistics.median(errors):.1f} % median; {sum(inside)} of {len(inside)} in their intervals")
+    print(f"by the host clock: {clock}\nqueued: {events}")
     reduced(gpus)
     return 0
 
