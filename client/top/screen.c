@@ -304,9 +304,8 @@ static void draw_health(struct screen *screen)
         snprintf(before, sizeof before, "%-8.8s  ", severity);
         put_sentence(screen, colour_of(severity), before, line.text == NULL ? "" : line.text);
         ui_done(&line);
-        if (!isnan(value) && !isnan(expected) &&
-            strstr(ui_member(finding, "text"), ui_value(&screen->style, one, value, unit)) == NULL)
-            put(screen, 0, "          %s, expected %s", one,
+        if (!json_is_object(json_object_get(finding, "cell")) && !isnan(value) && !isnan(expected))
+            put(screen, 0, "          %s, expected %s", ui_value(&screen->style, one, value, unit),
                 ui_value(&screen->style, other, expected, unit));
         if (json_integer_value(json_object_get(finding, "since_s")) > 0)
             put(screen, 0, "          since %s",

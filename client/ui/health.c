@@ -166,10 +166,9 @@ static void put_finding(struct ui *ui, const json_t *finding, const char *reason
     ui_text(&line, ui_member(finding, "place"));
     ui_put(&line, "%s", *text != '\0' ? ": " : "");
     ui_text(&line, text);
-    if (json_is_number(value) && json_is_number(expected) &&
-        strstr(ui_member(finding, "text"), ui_value(ui, number, json_number_value(value), unit)) ==
-            NULL)
-        ui_put(&line, " (%s, expected %s)", number,
+    if (!json_is_object(json_object_get(finding, "cell")) && json_is_number(value) &&
+        json_is_number(expected))
+        ui_put(&line, " (%s, expected %s)", ui_value(ui, number, json_number_value(value), unit),
                ui_value(ui, other, json_number_value(expected), unit));
     ui_put(&line, " [");
     ui_text(&line, ui_member(finding, "code"));

@@ -177,12 +177,12 @@ static void put_line(struct ui *ui, const struct expected *expected, const json_
     ui_put(ui, "\n");
 }
 
-/* False for conditions that change with every run and explain no change of a value, and for the
- * reasons of unknown ones. */
+/* False for conditions that change with every run and explain no change of a value, for the reasons
+ * of unknown ones, and for the tables of tuned kernels. */
 static bool is_reported(const char *condition)
 {
     return strcmp(condition, "loadavg") != 0 && strcmp(condition, "seed") != 0 &&
-           strncmp(condition, "not_known", 9) != 0;
+           strcmp(condition, "shapes") != 0 && strncmp(condition, "not_known", 9) != 0;
 }
 
 /* Returns the condition's value; NULL where it is not known, which the wire has as "null". */
@@ -280,10 +280,11 @@ static void put_judgement(struct ui *ui, const struct expected *expected)
         return;
     struct ui line = {.utf8 = ui->utf8};
     ui_text(&line, ui_member(judgement, "code"));
-    ui_put(&line, " since %s%s: %s is %s", ui_when(when, integer_of(judgement, "since_s")),
-           json_is_true(json_object_get(judgement, "unconfirmed")) ? ", seen once" : "",
-           ui_reference(ui_member(judgement, "code")),
-           ui_value(ui, number, ui_member_number(judgement, "expected"), expected->unit));
+    ui_put(&line, " since %s%s", ui_when(when, integer_of(judgement, "since_s")),
+           json_is_true(json_object_get(judgement, "unconfirmed")) ? ", seen once" : "");
+    if (strcmp(ui_reference(ui_member(judgement, "code")), ui_reference("")) != 0)
+        ui_put(&line, ": %s is %s", ui_reference(ui_member(judgement, "code")),
+               ui_value(ui, number, ui_member_number(judgement, "expected"), expected->unit));
     ui_paragraph(ui, 2, line.text == NULL ? "" : line.text);
     ui->failed = ui->failed || line.failed;
     ui_done(&line);

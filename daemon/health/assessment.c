@@ -169,10 +169,7 @@ static void conclude(const struct findings *findings, struct assessment *assessm
                      assessment_verdict_name(assessment->verdict), worst->place, worst->text);
     } else if (findings->measured == 0) {
         assessment->verdict = VERDICT_UNKNOWN;
-        snprintf(reason, sizeof reason, "unknown: %s%s",
-                 findings->snap->last_probe_at_s > 0 && findings->selected == NULL
-                     ? "the last measurement brought no value"
-                     : "nothing has been measured",
+        snprintf(reason, sizeof reason, "unknown: nothing has been measured%s",
                  findings->selected != NULL ? " there" : "");
     } else {
         assessment->verdict = VERDICT_HEALTHY;

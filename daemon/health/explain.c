@@ -107,16 +107,14 @@ static void name_worst(const struct snapshot *snap, struct finding *fact,
 {
     const struct value *v = worst->of;
     const struct metric_info *info = metric_info(v->metric);
-    bool is_rate = strcmp(info->unit, "bytes_per_s") == 0;
-    double scale = is_rate ? 1e-9 : 1;
-    char axes[FINDINGS_AXES_SIZE];
+    char axes[FINDINGS_AXES_SIZE], is[QUANTITY_SIZE], expected[QUANTITY_SIZE];
     size_t length = strlen(fact->text);
     snprintf(fact->text + length, sizeof fact->text - length,
-             "; it explains %zu slow value%s, the worst %s from %s to %s%s: %.4g %s, expected %.4g",
+             "; it explains %zu slow value%s, the worst %s from %s to %s%s: %s, expected %s",
              fact->explains, fact->explains == 1 ? "" : "s", info->name,
              graph_place(snap->graph, v->from)->name, graph_place(snap->graph, v->to)->name,
-             findings_axes(snap, v, axes), worst->value * scale, is_rate ? "GB/s" : info->unit,
-             worst->expected * scale);
+             findings_axes(snap, v, axes), findings_number(v->metric, worst->value, is),
+             findings_number(v->metric, worst->expected, expected));
 }
 
 /* True when another rule reported the same value before: it counts once. */

@@ -71,3 +71,9 @@ void findings_subject(const struct graph *graph, enum metric metric, place_id fr
              graph_place(graph, from)->name, graph_place(graph, to)->name,
              axes[0] != '\0' ? " " : "", axes);
 }
+
+const char *findings_number(enum metric metric, double value, char text[QUANTITY_SIZE])
+{
+    return strcmp(metric_info(metric)->unit, "bytes_per_s") == 0 ? quantity_rate(value, text)
+                                                                 : quantity_time(value, text);
+}

@@ -1,5 +1,6 @@
 /* State of one assessment, shared by its parts: the findings so far and the selected places. */
 #pragma once
+#include "base/quantity.h"
 #include "health/assessment.h"
 
 struct findings {
@@ -24,6 +25,9 @@ struct finding *findings_add(struct findings *findings, enum severity severity, 
 #define FINDINGS_AXES_SIZE 160
 const char *findings_axes(const struct snapshot *snap, const struct value *v,
                           char text[FINDINGS_AXES_SIZE]);
+
+/* Writes a value of the metric for a person: "3.7 TB/s". */
+const char *findings_number(enum metric metric, double value, char text[QUANTITY_SIZE]);
 
 /* Writes the subject of findings about a series. */
 void findings_subject(const struct graph *graph, enum metric metric, place_id from, place_id to,

@@ -87,8 +87,8 @@ static enum berth_code report(struct findings *findings, const struct suspect *s
         findings_add(findings, severity, codes[suspect->rule], named_end(from, to));
     if (finding == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for findings");
-    double scale = strcmp(info->unit, "bytes_per_s") == 0 ? 1e-9 : 1;
-    char against[64], runs[48] = "", said[FINDINGS_AXES_SIZE];
+    char against[64], runs[48] = "", said[FINDINGS_AXES_SIZE], is[QUANTITY_SIZE],
+                      expected[QUANTITY_SIZE];
     const char *while_busy =
         suspect->is_overloaded ? ", measured while the node was overloaded" : "";
     describe_expectation(suspect, against, sizeof against);
@@ -99,10 +99,10 @@ static enum berth_code report(struct findings *findings, const struct suspect *s
                      finding->subject);
     finding->cause = suspect->cause;
     snprintf(finding->text, sizeof finding->text,
-             "%s from %s to %s%s is %.4g %s, %.0f %% of %s (%.4g)%s%s", info->name, from->name,
-             to->name, findings_axes(findings->snap, v, said), v->value * scale,
-             scale == 1 ? info->unit : "GB/s", 100 * v->value / suspect->expected, against,
-             suspect->expected * scale, runs, while_busy);
+             "%s from %s to %s%s is %s, %.0f %% of %s (%s)%s%s", info->name, from->name, to->name,
+             findings_axes(findings->snap, v, said), findings_number(v->metric, v->value, is),
+             100 * v->value / suspect->expected, against,
+             findings_number(v->metric, suspect->expected, expected), runs, while_busy);
     finding->value = v->value;
     finding->expected = suspect->expected;
     finding->unit = info->unit;

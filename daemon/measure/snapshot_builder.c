@@ -291,13 +291,14 @@ static enum berth_code make_next(const struct snapshot_builder *builder,
     struct snapshot *snapshot = NULL;
     struct values *values = values_new();
     struct sets *sets = sets_new();
+    bool has_values = run != NULL && values_numbers(run->values) > 0;
     bool has_sets = sets != NULL && sets_add_all(sets, base->sets) &&
                     (run == NULL || sets_add_all(sets, run->sets));
     if (has_sets && values != NULL && values_add_all(values, base->values) &&
         (run == NULL || values_add_all(values, run->values))) {
         values_finish(values);
         snapshot = snapshot_new(base->graph, values, changes->notes, changes->note_count,
-                                run != NULL ? run->started_at_s : base->last_probe_at_s,
+                                has_values ? run->started_at_s : base->last_probe_at_s,
                                 builder->generation);
     } else {
         values_free(values);

@@ -63,8 +63,6 @@ static enum berth_code load_values(struct store *store, struct loading *loading,
     return code;
 }
 
-#define LATEST_RUNS "(SELECT run FROM probe WHERE node = ?1)"
-
 static enum berth_code add_note(sqlite3_stmt *row, void *arg, struct berth_err *err)
 {
     struct notes *notes = arg;
@@ -128,12 +126,16 @@ static enum berth_code remove_replaced(struct store *store, struct notes *notes,
     return code;
 }
 
+/* Loads the time of the latest run that brought a value. */
 static enum berth_code load_last_probe(struct store *store, int64_t *ret_started_s,
                                        struct berth_err *err)
 {
     sqlite3_stmt *row = NULL;
     enum berth_code code = store_core_prepare(
-        store, "SELECT max(started_s) FROM run WHERE id IN " LATEST_RUNS, &row, err);
+        store,
+        "SELECT max(started_s) FROM run WHERE id IN (SELECT run FROM series WHERE node = ?1 AND "
+        "value IS NOT NULL)",
+        &row, err);
     if (code == BERTH_OK) {
         sqlite3_bind_int64(row, 1, store->node);
         code = store_core_step(store, row, "reading runs", ret_started_s, err);
@@ -150,9 +152,10 @@ static enum berth_code load_all(struct store *store, void *arg, struct berth_err
     enum berth_code code = load_values(store, loading, err);
     if (code == BERTH_OK)
         code = load_last_probe(store, &last_probe_at_s, err);
-    if (code != BERTH_OK || last_probe_at_s == 0)
+    if (code != BERTH_OK)
         return code;
-    loading->last_probe_at_s = last_probe_at_s;
+    if (last_probe_at_s > 0)
+        loading->last_probe_at_s = last_probe_at_s;
     code = remove_replaced(store, &loading->notes, err);
     return code == BERTH_OK ? load_notes(store, &loading->notes, err) : code;
 }

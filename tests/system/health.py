@@ -68,7 +68,7 @@ def a_node_that_gets_slower_says_what_since_when_and_what_to_do():
     healthy, once, slow, why = re.findall(r"(?:healthy|degraded): .*?(?=last measured)", said)
     assert healthy.startswith("healthy: ") and healthy.endswith("none out of line "), (done.stdout, done.stderr)
     for text in (once, slow, why):
-        assert text.startswith("degraded: gpu2: host_gpu_copy_engine from numa0 to gpu2 is 9 GB/s, 14 % of what is stated (63.02)"), done.stdout
+        assert text.startswith("degraded: gpu2: host_gpu_copy_engine from numa0 to gpu2 is 9 GB/s, 14 % of what is stated (63 GB/s)"), done.stdout
         assert re.search(r"\[below-nominal\] since 20\d\d-\d\d-\d\d [0-9:]+ \S+ do: look for IOMMU", text), done.stdout
     assert len(set(re.findall(r"\[below-nominal\] since (\S+ \S+)", said))) == 1 and "measured " not in slow, done.stdout
     assert "measured 9 GB/s, 20" in why and "expected 63.0 GB/s: the rate that firmware or the link states by its own past: " in why and "conditions, compared with those of 20" in why, done.stdout
@@ -222,7 +222,7 @@ def a_narrow_link_is_the_one_finding_of_what_it_makes_slow():
         assert fact["slow"][0] == {"series": "host_gpu_copy_engine numa0 gpu2", "value": 27560800000.0,
                                    "expected": 63015384674.0723, "unit": "bytes_per_s"}, fact
         assert fact["text"] == ("its PCIe link is 8 lanes wide, of 16; it explains 20 slow values, the worst "
-                                "host_gpu_copy_engine from numa0 to gpu2: 27.56 GB/s, expected 63.02"), fact
+                                "host_gpu_copy_engine from numa0 to gpu2: 27.6 GB/s, expected 63 GB/s"), fact
         assert "more values of gpu3" in other["text"] and (other["explains"], other["slow"]) == (0, []), other
         said = berth("--node", node, "health").stdout
         assert "\n            host_gpu_copy_engine numa0 gpu2: 27.6 GB/s, expected 63.0 GB/s\n" in said, said

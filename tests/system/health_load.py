@@ -257,7 +257,7 @@ def the_command_prints_the_verdict_first():
     with scripted(script(*rows)) as (daemon, _):
         done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "health", "--load", "5s"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "80"})
         assert done.returncode == 2 and done.stdout.startswith("unhealthy: gpu1: 25 % slower copies under load than the median of its kind\n"), done
-        assert "[slow-under-load]" in done.stdout and "do: berth health --load again" in done.stdout, done.stdout
+        assert "[slow-under-load]" in done.stdout and "do: berth health --load 3m again" in done.stdout, done.stdout
         for words in (["--load", "soon"], ["--load", "0"], ["--load", "4"], ["--load", "3m", "gpu0"]):
             done = subprocess.run([BIN / "berth", "--socket", daemon.socket, "health", *words], capture_output=True, text=True)
             assert done.returncode == 64 and done.stderr.count("\n") == 1, done

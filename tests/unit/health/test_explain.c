@@ -99,7 +99,7 @@ static void a_narrow_link_stands_for_what_is_slow_over_it(void **state)
     assert_int_equal(fact->explains, 2);
     assert_string_equal(fact->text, "its PCIe link is 8 lanes wide, of 16; it explains 2 slow "
                                     "values, the worst host_gpu_copy_engine from numa0 to gpu2"
-                                    " with bytes=1 MiB: 30 GB/s, expected 60");
+                                    " with bytes=1 MiB: 30 GB/s, expected 60 GB/s");
     assert_string_equal(
         f.assessment.reason,
         "degraded: gpu2: its PCIe link is 8 lanes wide, of 16; it explains 2 slow values");
