@@ -145,6 +145,7 @@ struct launch {
     char *word[WORDS_MOST + 1];
     size_t word_count;
     char program[PATH_MAX];
+    pid_t parent;
     long rank_count, cores;
     int64_t limit_s;
     bool is_full;
@@ -218,15 +219,17 @@ static void prepare_environment(const struct launch *launch)
     }
 }
 
-/* Runs in the child: a process group of its own, which ends with this command. */
-static void become_launcher(const struct launch *launch, int output, int errors)
+/* Runs in the child: a process group of its own, which ends with this command. Begins when the node
+ * is claimed, with a byte of standard input. */
+static void become_launcher(const struct launch *launch, int claimed, int output, int errors)
 {
-    pid_t parent = getppid();
+    char begin;
     int nothing = open("/dev/null", O_RDONLY);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
-        dup2(output, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0)
+    if (getppid() != launch->parent || read(claimed, &begin, 1) != 1 || nothing < 0 ||
+        dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
+        dup2(errors, STDERR_FILENO) < 0)
         _exit(126);
     prepare_environment(launch);
     execvp(launch->word[0], launch->word);
@@ -305,38 +308,75 @@ static int fail_launcher(const struct launch *launch, int errors, int ended)
                     WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended));
 }
 
-static int run_launcher(const struct launch *launch, struct records *records)
-{
-    int ends[2], errors = memfd_create("berth-probe", MFD_CLOEXEC);
-    if (errors < 0 || pipe2(ends, O_CLOEXEC) != 0) {
-        int number = errno;
-        if (errors >= 0)
-            close(errors);
-        return cmd_fail(CMD_SYSTEM, "cannot run the probe: %s", strerror(number));
-    }
-    pid_t pid = fork();
-    if (pid == 0)
-        become_launcher(launch, ends[1], errors);
-    close(ends[1]);
-    int status = pid > 0 ? read_output(ends[0], launch, records)
-                         : cmd_fail(CMD_SYSTEM, "cannot run the probe: %s", strerror(errno));
-    if (pid > 0) {
-        int ended = end_launcher(pid, status != CMD_DONE);
-        if (status == CMD_DONE && ended != 0)
-            status = fail_launcher(launch, errors, ended);
-    }
-    close(ends[0]);
-    close(errors);
-    return status;
-}
-
-/* Claims the node, so that nothing is measured beside it and no job begins. */
-static int claim_node(struct cmd *cmd, int64_t limit_s, json_t **ret_claim)
+/* Claims the node, so that nothing is measured beside it and no job begins. The claim is the
+ * launcher's: where this command is killed, it lasts until the launcher has ended its ranks. */
+static int claim_node(struct cmd *cmd, pid_t launcher, int64_t limit_s, json_t **ret_claim)
 {
     return cmd_ask(cmd, "io.berth.Placement.Claim",
                    json_pack("{s:[s],s:s,s:i,s:I}", "places", "machine0", "purpose", "compute",
-                             "owner_pid", (int)getpid(), "ttl_s", (json_int_t)limit_s + TTL_S),
+                             "owner_pid", (int)launcher, "ttl_s", (json_int_t)limit_s + TTL_S),
                    ret_claim);
+}
+
+/* Pipes between this command and the launcher, and the file of its standard error. */
+struct ends {
+    int begin[2], output[2], errors;
+};
+
+static void close_ends(struct ends *ends)
+{
+    int *all[] = {&ends->begin[0], &ends->begin[1], &ends->output[0], &ends->output[1],
+                  &ends->errors};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (*all[i] >= 0)
+            close(*all[i]);
+}
+
+static int fail_start(int number)
+{
+    return cmd_fail(CMD_SYSTEM, "cannot run the probe: %s", strerror(number));
+}
+
+/* Lets the launcher begin under a claim, and reads what it prints. */
+static int run_claimed(struct cmd *cmd, const struct launch *launch, pid_t pid, struct ends *ends,
+                       struct records *records)
+{
+    json_t *claim = NULL;
+    int status = claim_node(cmd, pid, launch->limit_s, &claim), ended;
+    if (status == CMD_DONE && write(ends->begin[1], "", 1) != 1)
+        status = fail_start(errno);
+    if (status == CMD_DONE)
+        status = read_output(ends->output[0], launch, records);
+    ended = end_launcher(pid, status != CMD_DONE);
+    if (status == CMD_DONE && ended != 0)
+        status = fail_launcher(launch, ends->errors, ended);
+    const char *name = ui_member(json_object_get(claim, "claim"), "claim");
+    if (claim != NULL) /* its owner is gone: the daemon may have ended it already */
+        json_decref(
+            cmd_try(cmd->berth, "io.berth.Placement.Release", json_pack("{s:s}", "claim", name)));
+    json_decref(claim);
+    return status;
+}
+
+static int run_launcher(struct cmd *cmd, struct launch *launch, struct records *records)
+{
+    struct ends ends = {{-1, -1}, {-1, -1}, memfd_create("berth-probe", MFD_CLOEXEC)};
+    launch->parent = getpid();
+    pid_t pid = -1;
+    if (ends.errors >= 0 && pipe2(ends.begin, O_CLOEXEC) == 0 && pipe2(ends.output, O_CLOEXEC) == 0)
+        pid = fork();
+    if (pid == 0) {
+        close(ends.begin[1]); /* the end of this command ends the wait */
+        become_launcher(launch, ends.begin[0], ends.output[1], ends.errors);
+    }
+    int number = errno;
+    if (pid > 0) {
+        close(ends.output[1]);
+        ends.output[1] = -1;
+    }
+    int status = pid > 0 ? run_claimed(cmd, launch, pid, &ends, records) : fail_start(number);
+    close_ends(&ends);
+    return status;
 }
 
 /* Chooses the number of ranks where the user has not, and refuses too many. */
@@ -356,7 +396,7 @@ int cmd_probe_mpi(struct cmd *cmd, const struct cmd_probe_mpi *options)
     struct launch launch = {
         .rank_count = options->ranks, .limit_s = options->limit_s, .is_full = options->is_full};
     struct records *records = new_records();
-    json_t *node = NULL, *claim = NULL;
+    json_t *node = NULL;
     if (records == NULL)
         return cmd_fail_memory();
     int status = cmd_ask(cmd, "io.berth.Fabric.GetNode", json_object(), &node);
@@ -369,18 +409,11 @@ int cmd_probe_mpi(struct cmd *cmd, const struct cmd_probe_mpi *options)
     if (status == CMD_DONE)
         status = make_words(&launch, options->launcher != NULL ? options->launcher : BERTH_MPIEXEC);
     if (status == CMD_DONE)
-        status = claim_node(cmd, launch.limit_s, &claim);
-    if (status == CMD_DONE) {
-        const char *name = ui_member(json_object_get(claim, "claim"), "claim");
-        status = run_launcher(&launch, records);
-        json_decref(
-            cmd_try(cmd->berth, "io.berth.Placement.Release", json_pack("{s:s}", "claim", name)));
-    }
+        status = run_launcher(cmd, &launch, records);
     if (status == CMD_DONE)
         status = store(cmd, records);
     free(launch.words);
     free_records(records);
-    json_decref(claim);
     json_decref(node);
     return status;
 }

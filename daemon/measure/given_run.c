@@ -5,6 +5,7 @@
 #include "measure/programs.h"
 
 #define PARAMETER "records"
+#define AHEAD_S   60 /* of a clock that runs ahead */
 
 static bool has_shapes(const struct run *run)
 {
@@ -21,6 +22,9 @@ static enum berth_code check(const struct run_parser *parser, struct berth_err *
         return err_invalid(err, PARAMETER, "a line is no record: %s", parser->first_bad);
     if (!parser->begun || !parser->ended)
         return err_invalid(err, PARAMETER, "there is no %s record", parser->begun ? "end" : "run");
+    if (parser->begun_at_s - AHEAD_S > parser->now_s)
+        return err_invalid(err, PARAMETER, "started_at is %lld s in the future",
+                           (long long)(parser->begun_at_s - parser->now_s));
     if (parser->fault_count > 0 || run->sets->count > 0 || has_shapes(run))
         return err_invalid(err, PARAMETER,
                            "findings, sets and launch shapes are taken from berthd's own probes");

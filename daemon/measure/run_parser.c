@@ -177,6 +177,7 @@ static void parse_run(struct run_parser *parser, const struct record *record, st
         return;
     }
     parser->begun = true;
+    parser->begun_at_s = record->run.started_at;
     snprintf(parser->run.backend, sizeof parser->run.backend, "%s", record->run.backend);
     if (record->run.conditions == NULL)
         return;

@@ -51,6 +51,7 @@ struct run_parser {
     const struct graph *graph; /* borrowed: names in the lines are its places */
     json_t *skipped;           /* array of {metric, what, why} (Health.Probe) */
     int64_t now_s;             /* measured_at_s of the values */
+    int64_t begun_at_s;        /* started_at of the run record */
     size_t bad_lines;
     bool begun, ended; /* the run record, the end record was read */
     place_id at;       /* place of notes on the whole run; 0 the machine */

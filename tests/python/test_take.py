@@ -65,6 +65,7 @@ CASES = {  # variables, options, device files of gpus (None: no /dev of its own)
     "contradiction": ({**hydra(1), "PMI_RANK": "2"}, {}, None),
     "too little said": ({"PMIX_RANK": "0"}, {}, None),
     "no number": ({**hydra(0), "MPI_LOCALNRANKS": "two"}, {}, None),
+    "negative": ({**hydra(0), "MPI_LOCALRANKID": "-1"}, {}, None),
     "in a job": ({**hydra(0), "SLURM_JOB_ID": "12"}, {}, None),
     "key": ({**hydra(0), "BERTH_KEY": "mine"}, {}, None),
     "slurm": (slurm(1), {}, None),

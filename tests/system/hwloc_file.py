@@ -143,6 +143,17 @@ def a_file_that_others_could_have_written_is_not_taken():
             assert set(given(daemon)) == set(NAMES)
 
 
+def a_broken_file_is_not_handed_on():
+    with Daemon(config=QUIET) as daemon:
+        path = kept_by(daemon)
+        whole = path.read_bytes()
+        for broken in (b"", b"x", whole[:len(whole) // 2], whole[:-2], whole[1:], bytes(len(whole)), b"<topology/>\n"):
+            path.write_bytes(broken)
+            assert given(daemon) == {}, broken[-80:]
+        path.write_bytes(whole)
+        assert set(given(daemon)) == set(NAMES)
+
+
 # ---- bindings ----
 
 def two_daemons():
@@ -232,7 +243,7 @@ def mpi_binds_the_same():
 
 
 TESTS = [the_file_follows_the_snapshot, no_file_is_kept, a_file_that_cannot_be_written_is_one_line, a_file_of_somebody_else_stays, a_path_of_the_site, tasks_get_what_nobody_has_set,
-         a_file_that_others_could_have_written_is_not_taken, hwlocs_tools_find_the_same, mpi_binds_the_same]
+         a_file_that_others_could_have_written_is_not_taken, a_broken_file_is_not_handed_on, hwlocs_tools_find_the_same, mpi_binds_the_same]
 
 if __name__ == "__main__":
     sys.exit(1 if run_tests(TESTS) else 0)

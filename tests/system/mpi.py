@@ -3,6 +3,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -197,13 +198,14 @@ def test_records_of_a_site():
 
 
 def test_hostile_records():
-    """One bad line, and nothing is taken; nor does anything pass that the daemon measures itself, or that drains a node."""
+    """One bad line or a time to come, and nothing is taken; nor does anything pass that the daemon measures itself, or that drains a node."""
     finding = '{"record":"finding","code":"gpu-lost","from":"core0","to":"core0","why":"x"}'
+    future = re.sub('"started_at":[0-9]+', f'"started_at":{int(time.time()) + 3600}', RUN)
     shapes = RUN[:-1] + ',"conditions":{"shapes":"x"}}'
     own = VALUE.replace("mpi_collective_latency", "memory_latency").replace('"to":"core0"', '"to":"numa0"')
     with Daemon("--no-probe") as daemon:
         for lines in ([RUN, VALUE], [VALUE, END], [RUN, "{", VALUE, END], [RUN, own, END], [RUN, finding, END],
-                      [shapes, VALUE, END], [RUN, VALUE.replace("core0", "core77"), END], [RUN, VALUE, END, VALUE],
+                      [shapes, VALUE, END], [future, VALUE, END], [RUN, VALUE.replace("core0", "core77"), END], [RUN, VALUE, END, VALUE],
                       [RUN, VALUE.replace("900", "1e999"), END], ["x" * 70000], ["\ud7ff" * 9000], []):
             error, reply = add(daemon, *lines)
             assert error == "org.varlink.service.InvalidParameter" and reply["parameter"] == "records", (lines, error, reply)
@@ -259,6 +261,28 @@ def test_hostile_launchers():
         assert daemon.status()["state"] == "ready" and daemon.call("io.berth.Placement.ListClaims")["claims"] == []
 
 
+def test_the_claim_lasts_as_long_as_the_launcher():
+    """Also where the command is killed: the node is free when the launcher has ended its ranks."""
+    if not (BIN / "berth-probe-mpi").exists():
+        raise LeftOut("berth-probe-mpi was left out of the build")
+    with tempfile.TemporaryDirectory() as folder, Daemon("--no-probe") as daemon:
+        wrapper, ended = pathlib.Path(folder) / "mpiexec", pathlib.Path(folder) / "ended"
+        wrapper.write_text(f"#!/bin/sh\ntrap 'sleep 1; echo 1 >{ended}; exit' TERM\necho $$ >{folder}/pid\nwhile :; do sleep 0.1; done\n")
+        wrapper.chmod(0o755)
+        command = subprocess.Popen([BIN / "berth", "--socket", daemon.socket, "probe", "--mpi", "--launcher", str(wrapper)])
+        assert until(lambda: pathlib.Path(folder, "pid").exists() and pathlib.Path(folder, "pid").read_text())
+        command.kill()
+        command.wait()
+        while True:
+            was_running = not ended.exists()  # before the list, which then has the claim
+            claims = daemon.call("io.berth.Placement.ListClaims")["claims"]
+            if not was_running:
+                break
+            assert claims, "the claim has ended before the launcher"
+            time.sleep(0.02)
+        assert until(lambda: daemon.call("io.berth.Placement.ListClaims")["claims"] == [])
+
+
 def check_between(name, words, environment, wanted):
     """Messages over one interface of the machine itself, labelled so."""
     run, *middle, end = measure(words, environment)
@@ -310,6 +334,7 @@ TESTS = [test_too_many_ranks_are_refused, test_the_record_under_mpich, test_the_
          test_a_launcher_of_another_mpi_is_noticed, test_wrong_words, test_the_command_with_mpich,
          test_the_command_with_open_mpi, test_records_of_a_site, test_hostile_records,
          test_records_beside_a_probe_and_of_a_caller_that_leaves, test_without_mpicc, test_hostile_launchers,
+         test_the_claim_lasts_as_long_as_the_launcher,
          test_over_loopback, test_between_namespaces]
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include "lib/task/hwloc_file.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,24 @@ static bool is_trusted(const char *path, int folder_length)
            (file.st_uid == 0 || file.st_uid == above.st_uid || file.st_uid == geteuid());
 }
 
+/* True when the file begins and ends as hwloc's XML. What is cut off or no XML would end each task
+ * that loads it, whoever has written it. */
+static bool is_whole(const char *path)
+{
+    static const char head[] = "<?xml ", tail[] = "</topology>\n";
+    char begin[sizeof head] = "", end[sizeof tail] = "";
+    const off_t head_length = sizeof head - 1, tail_length = sizeof tail - 1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    const off_t size = lseek(fd, 0, SEEK_END);
+    const bool is_read = size >= head_length + tail_length &&
+                         pread(fd, begin, sizeof head - 1, 0) == head_length &&
+                         pread(fd, end, sizeof tail - 1, size - tail_length) == tail_length;
+    close(fd);
+    return is_read && strcmp(begin, head) == 0 && strcmp(end, tail) == 0;
+}
+
 bool lib_hwloc_find(const char *socket, berth_variable_fn *variable, void *arg,
                     struct lib_hwloc *ret)
 {
@@ -52,7 +71,7 @@ bool lib_hwloc_find(const char *socket, berth_variable_fn *variable, void *arg,
     const int length = (int)(slash - socket);
     if (snprintf(ret->path, sizeof ret->path, "%.*s/" FILE_NAME, length, socket) >=
             (int)sizeof ret->path ||
-        !is_trusted(ret->path, length))
+        !is_trusted(ret->path, length) || !is_whole(ret->path))
         return false;
     const struct berth_pair pairs[LIB_HWLOC_VARIABLES] = {
         {"HWLOC_FSROOT", "/"},

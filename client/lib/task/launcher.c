@@ -104,7 +104,7 @@ static int first_number(const struct lib_variables *variables, const char *const
 static bool is_there(const struct lib_variables *variables, const struct names *names)
 {
     const char *needed = names->needed == NULL ? "" : lib_variable(variables, names->needed);
-    if (needed == NULL || *needed == '-')
+    if (needed == NULL || (*needed == '-' && strcmp(names->launcher, "slurm") == 0))
         return false;
     return (names->task != NULL && lib_variable(variables, names->task) != NULL) ||
            lib_variable(variables, names->rank) != NULL;

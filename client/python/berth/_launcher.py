@@ -40,7 +40,8 @@ def _first(variables: Mapping[str, str], names: List[str]) -> Optional[int]:
 def _is_there(variables: Mapping[str, str], row: Launcher) -> bool:
     # Slurm 26.05 numbers the steps of a job that srun has not started, such as its batch script,
     # below zero.
-    if row.needed is not None and variables.get(row.needed, "-").startswith("-"):
+    needed = "" if row.needed is None else variables.get(row.needed)
+    if needed is None or (row.launcher == "slurm" and needed.startswith("-")):
         return False
     return any(name is not None and name in variables for name in (row.task, row.rank))
 

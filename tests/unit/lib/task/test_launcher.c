@@ -126,6 +126,8 @@ static void what_does_not_fit_is_said(void **state)
         launcher->missing,
         "OMPI_COMM_WORLD_LOCAL_SIZE is 2, which is not more than OMPI_COMM_WORLD_LOCAL_RANK, 2");
     expect(launcher, "openmpi", 2, -1, 2, 4, NULL);
+    launcher = LOOK("MPI_LOCALRANKID=-1", "MPI_LOCALNRANKS=2");
+    assert_string_equal(launcher->missing, "MPI_LOCALRANKID is no number");
     launcher = LOOK("OMPI_COMM_WORLD_LOCAL_RANK=x1", "OMPI_COMM_WORLD_LOCAL_SIZE=2");
     assert_string_equal(launcher->missing, "OMPI_COMM_WORLD_LOCAL_RANK is no number");
     expect(launcher, "openmpi", -1, 2, -1, -1, NULL);
