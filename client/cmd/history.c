@@ -62,7 +62,8 @@ static const char *why_none(struct cmd *cmd)
 {
     json_t *status = cmd_try(cmd->berth, "io.berth.Fabric.GetStatus", json_object());
     const char *origin = ui_member(json_object_get(status, "basis"), "origin");
-    bool is_recorded = strcmp(origin, "recorded") == 0 || strcmp(origin, "reconstructed") == 0;
+    bool is_recorded = strcmp(origin, "recorded") == 0 || strcmp(origin, "reconstructed") == 0 ||
+                       cmd_has(cmd, &cmd_globals[CMD_NODE]);
     json_decref(status);
     return is_recorded                     ? "a recorded node has no history"
            : cmd_has(cmd, &options[SINCE]) ? "not measured in that time"

@@ -167,3 +167,39 @@ enum berth_code explain_values(struct findings *findings, struct berth_err *err)
     link_paths_free(paths);
     return BERTH_OK;
 }
+
+static bool holds_clocks_down(const struct finding *finding)
+{
+    return strcmp(finding->code, "throttled") == 0 || strcmp(finding->code, "gpu-throttled") == 0;
+}
+
+static bool is_bad_by(const struct snapshot *snap, const struct link_paths *paths,
+                      const struct finding *finding, const struct value *v)
+{
+    const struct value *of = finding->of;
+    if (finding->severity == SEVERITY_INFO)
+        return false;
+    if (of != NULL)
+        return of->metric == v->metric && of->from == v->from && of->to == v->to;
+    if (holds_clocks_down(finding)) {
+        place_id place = graph_find(snap->graph, finding->place);
+        return v->from == place || v->to == place;
+    }
+    return finding->scope != SCOPE_NONE && goes_over(snap, paths, finding, v);
+}
+
+enum berth_code explain_mark_bad(const struct snapshot *snap, const struct assessment *assessment,
+                                 bool *is_bad, struct berth_err *err)
+{
+    struct link_paths *paths = link_paths_new(snap->graph);
+    if (paths == NULL)
+        return err_set(err, BERTH_NO_MEMORY, "no memory for the paths of bad values");
+    for (size_t i = 0; i < snap->values->count; i++)
+        is_bad[i] = assessment->is_cut;
+    for (size_t f = 0; f < assessment->count; f++)
+        for (size_t i = 0; i < snap->values->count; i++)
+            is_bad[i] = is_bad[i] ||
+                        is_bad_by(snap, paths, &assessment->finding[f], &snap->values->item[i]);
+    link_paths_free(paths);
+    return BERTH_OK;
+}

@@ -66,3 +66,10 @@ void explain_link(const struct graph *graph, const struct link *link, struct fin
  * of the explained ones. A fact of severity info explains nothing, because GPUs that are not slow
  * have it too. Fails with NO_MEMORY. */
 enum berth_code explain_values(struct findings *findings, struct berth_err *err);
+
+/* Marks the snapshot's values, by index, that are not what the node is expected to do: a finding
+ * calls them, or others of their metric between these places, worse than they should be; they are
+ * of transfers over a link with a fault; or the clocks of one of their places are held down. Marks
+ * all of an incomplete assessment. Fails with NO_MEMORY. */
+enum berth_code explain_mark_bad(const struct snapshot *snap, const struct assessment *assessment,
+                                 bool *is_bad, struct berth_err *err);

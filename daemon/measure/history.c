@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "health/assessment.h"
+#include "health/findings.h"
 #include "measure/baseline_file.h"
 #include "store/baseline.h"
 #include "store/expected_place.h"
@@ -172,26 +173,6 @@ static bool was_overloaded(const struct run *run)
     return is_overloaded;
 }
 
-/* True when a finding calls a value of v's metric between its places worse than it should be, or
- * says that the clocks of one of its places are held down. */
-static bool is_called_bad(const struct graph *graph, const struct assessment *assessment,
-                          const struct value *v)
-{
-    const char *from = graph_place(graph, v->from)->name, *to = graph_place(graph, v->to)->name;
-    for (size_t i = 0; i < assessment->count; i++) {
-        const struct finding *finding = &assessment->finding[i];
-        const struct value *of = finding->of;
-        bool is_its = of != NULL && finding->severity != SEVERITY_INFO && of->metric == v->metric &&
-                      of->from == v->from && of->to == v->to;
-        bool is_slowed =
-            strcmp(finding->code, "throttled") == 0 || strcmp(finding->code, "gpu-throttled") == 0;
-        if (is_its ||
-            (is_slowed && (strcmp(from, finding->place) == 0 || strcmp(to, finding->place) == 0)))
-            return true;
-    }
-    return false;
-}
-
 /* Adds the run's values to the baselines. Assesses them first, beside the baselines so far: no
  * value is expected that a finding calls bad. */
 static enum berth_code record(struct store *store, struct snapshot *snapshot, const struct run *run,
@@ -199,20 +180,27 @@ static enum berth_code record(struct store *store, struct snapshot *snapshot, co
 {
     const struct values *values = run->values;
     struct assessment assessment = {0};
-    bool *is_bad = calloc(values->count + 1, sizeof *is_bad);
-    if (is_bad == NULL)
+    size_t latest_count = snapshot->values->count;
+    bool *of_snapshot = calloc(latest_count + values->count + 1, sizeof *of_snapshot);
+    if (of_snapshot == NULL)
         return err_set(err, BERTH_NO_MEMORY, "no memory for baselines");
+    bool *is_bad = &of_snapshot[latest_count]; /* by the run's values */
     enum berth_code code = load_baselines(store, snapshot, err);
     if (code == BERTH_OK)
         code = health_assess(snapshot, NULL, &env->limits, &assessment, err);
-    for (size_t i = 0; code == BERTH_OK && i < values->count; i++)
-        is_bad[i] =
-            assessment.is_cut || is_called_bad(snapshot->graph, &assessment, &values->item[i]);
+    if (code == BERTH_OK)
+        code = explain_mark_bad(snapshot, &assessment, of_snapshot, err);
+    for (size_t i = 0; code == BERTH_OK && i < values->count; i++) {
+        const struct value *v = &values->item[i],
+                           *latest = values_find(snapshot->values, v->metric, v->from, v->to,
+                                                 values_axes(values, v));
+        is_bad[i] = latest != NULL && of_snapshot[latest - snapshot->values->item];
+    }
     if (code == BERTH_OK)
         code = store_baseline_record(store, snapshot->graph, values, was_overloaded(run), is_bad,
                                      &env->limits, err);
     assessment_done(&assessment);
-    free(is_bad);
+    free(of_snapshot);
     return code;
 }
 

@@ -30,14 +30,20 @@ def verdict(*arguments):
 
 
 @contextlib.contextmanager
-def measured(name, *lines):
-    """A daemon that serves the virtual node of that name, just measured by the real probes."""
+def measured(name, *lines, facts=()):
+    """A daemon that serves the virtual node of that name, just measured by the real probes. facts:
+    of a GPU, what its driver says and shall say, as text.
+    """
     with tempfile.TemporaryDirectory(prefix="berth-health-") as folder:
         node, probes, description = (pathlib.Path(folder) / part for part in ("node", "probes", "description.node"))
         shutil.copytree(NODES / name, node)
         about = json.loads((node / "node.json").read_text())
         about.pop("measurements", None)
         (node / "node.json").write_text(json.dumps({**about, "origin": "standin"}))
+        for gpu, said, shall in facts:
+            lines_of = (node / "facts.jsonl").read_text().splitlines()
+            assert any(f'"gpu":"{gpu}"' in line and said in line for line in lines_of), (gpu, said)
+            (node / "facts.jsonl").write_text("".join((line.replace(said, shall) if f'"gpu":"{gpu}"' in line else line) + "\n" for line in lines_of))
         description.write_text("".join(line + "\n" for line in (f"include {HERE}/nodes/{name}.node", *lines)))
         probes.mkdir()
         program = probes / "berth-probe-gpu"
@@ -189,6 +195,20 @@ def a_node_that_is_slow_from_the_start_expects_it_once_it_is_accepted():
         assert "14 % of what is stated: worse" in history_of(daemon, {**asked, "where": {}})
 
 
+def what_a_fault_slows_is_not_expected():
+    """Of a GPU with half its links, and of one whose clocks are held down: nothing is learned there."""
+    cases = ((("gpu3", '"nvlinks_up":18', '"nvlinks_up":9'), "path engine write 3 peer rate=198e9 ns=1780", "gpu_gpu_copy_engine", ("gpu3", "gpu0"), ("gpu0", "gpu1")),
+             (("gpu1", '"throttle":"none"', '"throttle":"software-thermal"'), "path kernel * 1 own rate=3900e9 ns=2200", "gpu_stream", ("gpu1", "gpu1"), ("gpu0", "gpu0")))
+    for fact, slow, metric, ends, others in cases:
+        with measured("h200x4", slow, facts=[fact]) as daemon:
+            status, found, findings = verdict("--socket", daemon.socket)
+            assert (status, found, [finding["place"] for finding in findings]) == (1, "degraded", [ends[0]]), findings
+            for (a, b), is_expected in ((ends, False), (others, True)):
+                baseline = daemon.call("io.berth.Health.GetBaseline", {"metric": metric, "from": a, "to": b})["baseline"]
+                assert (baseline is not None) == is_expected, (a, b, baseline)
+            assert "% of" not in history_of(daemon, {"metric": metric, "from": ends[0], "to": ends[1], "where": {}})
+
+
 @contextlib.contextmanager
 def recorded_but(name, facts, slow):
     """A copy of a recorded node with these facts changed, and each value times slow of its record."""
@@ -268,6 +288,7 @@ def broken_lines_of_a_folder_are_told():
 
 TESTS = [a_node_that_gets_slower_says_what_since_when_and_what_to_do, recorded_nodes_are_healthy, broken_lines_of_a_folder_are_told, where_nothing_was_measured_is_unknown, virtual_nodes_are_healthy, a_slow_gpu_is_one_finding, actions_have_commands_of_the_vendor_and_the_device,
          a_value_gone_bad_is_judged_alike_by_health_history_and_top, a_node_that_is_slow_from_the_start_expects_it_once_it_is_accepted,
+         what_a_fault_slows_is_not_expected,
          a_narrow_link_is_the_one_finding_of_what_it_makes_slow,
          what_sources_disagree_about_is_told_by_topo]
 
