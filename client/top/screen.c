@@ -127,7 +127,8 @@ static void put_now(struct screen *screen)
 static void put_background(struct screen *screen)
 {
     const json_t *measuring = json_object_get(screen->top->status, "measuring");
-    const char *last = ui_member(measuring, "last"), *waits = ui_member(measuring, "waits");
+    const char *last = ui_member(measuring, "last"), *waits = ui_member(measuring, "waits"),
+               *beside = ui_member(measuring, "beside");
     char time[UI_NUMBER];
     struct ui line = {.utf8 = true};
     if (!json_is_object(measuring))
@@ -141,6 +142,8 @@ static void put_background(struct screen *screen)
            100 * ui_member_number(measuring, "budget"));
     if (*waits != '\0')
         ui_put(&line, "; waits for %.120s", waits);
+    if (*beside != '\0')
+        ui_put(&line, "; beside %.120s: idle gpus only", beside);
     put_sentence(screen, 0, "", line.text == NULL ? "" : line.text);
     ui_done(&line);
 }

@@ -36,7 +36,7 @@ static void put_profiled(struct ui_table *table, const json_t *reply)
 static void put_measuring(struct ui_table *table, struct ui *ui, const json_t *measuring)
 {
     const char *last = ui_member(measuring, "last"), *next = ui_member(measuring, "next"),
-               *waits = ui_member(measuring, "waits");
+               *waits = ui_member(measuring, "waits"), *beside = ui_member(measuring, "beside");
     const json_t *next_at = json_object_get(measuring, "next_at_s"),
                  *oldest_at = json_object_get(measuring, "oldest_at_s");
     char text[UI_NUMBER];
@@ -61,6 +61,10 @@ static void put_measuring(struct ui_table *table, struct ui *ui, const json_t *m
     if (*waits != '\0') {
         ui_cell(table, "waits for");
         ui_cell(table, "%s", waits);
+    }
+    if (*beside != '\0') {
+        ui_cell(table, "beside");
+        ui_cell(table, "%s; idle gpus only", beside);
     }
     if (json_is_integer(oldest_at)) {
         ui_cell(table, "oldest");

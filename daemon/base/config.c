@@ -66,6 +66,8 @@ static const struct key keys[] = {
      "node; 0: never"},
     {"freshness_s", KEY_NUMBER, FIELD(freshness_s), 60, 86400 * 365, "14400",
      "age in seconds from which a value is measured again, as duty_percent allows"},
+    {"measure_beside_jobs", KEY_BOOL, FIELD(measure_beside_jobs), 0, 0, "no",
+     "measure old values of GPUs that nobody uses also while others use the node"},
     {"full_budget_s", KEY_NUMBER, FIELD(full_budget_s), 1, 86400, "1800",
      "time for the full profile of one probe"},
     {"probe_silence_s", KEY_NUMBER, FIELD(probe_silence_s), 1, 3600, "20",

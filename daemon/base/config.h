@@ -31,6 +31,7 @@ struct config {
     int64_t counters_s;          /* between readings of error counters; 0: none but the first */
     double duty_percent;         /* of measuring old values again; 0: never */
     int64_t freshness_s;         /* age of an old value */
+    bool measure_beside_jobs;    /* old values of GPUs that nobody uses */
     int64_t full_budget_s;
     int64_t claim_ttl_max_s;
     int64_t claim_ttl_user_max_s; /* for claims of ordinary users without an owner */

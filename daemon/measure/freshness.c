@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "health/assessment.h"
+#include "measure/beside.h"
 #include "measure/programs.h"
 
 static size_t index_of(const struct freshness *freshness, enum metric metric, place_id place)
@@ -15,6 +16,7 @@ void freshness_done(struct freshness *freshness)
 {
     graph_unref(freshness->graph);
     free(freshness->tried_s);
+    free(freshness->tried_beside_s);
     free(freshness->wanted_s);
     free(freshness->used_s);
     *freshness = (struct freshness){0};
@@ -30,9 +32,11 @@ static enum berth_code follow(struct freshness *freshness, const struct graph *g
     freshness_done(freshness);
     freshness->graph = graph_ref(graph);
     freshness->tried_s = calloc(METRIC_COUNT * count, sizeof *freshness->tried_s);
+    freshness->tried_beside_s = calloc(METRIC_COUNT * count, sizeof *freshness->tried_beside_s);
     freshness->wanted_s = calloc(METRIC_COUNT * count, sizeof *freshness->wanted_s);
     freshness->used_s = calloc(count, sizeof *freshness->used_s);
-    if (freshness->tried_s != NULL && freshness->wanted_s != NULL && freshness->used_s != NULL)
+    if (freshness->tried_s != NULL && freshness->tried_beside_s != NULL &&
+        freshness->wanted_s != NULL && freshness->used_s != NULL)
         return BERTH_OK;
     freshness_done(freshness);
     return err_set(err, BERTH_NO_MEMORY, "no memory for the age of values");
@@ -55,6 +59,8 @@ struct choice {
     struct freshness *freshness;
     const struct snapshot *snapshot;
     int64_t freshness_s, now_s;
+    const struct gpu_use *used; /* GPUs in use, beside which it is; NULL none */
+    bool is_meshed;
     const struct program *program[2][METRIC_COUNT]; /* of GPUs: [1]; NULL none */
 };
 
@@ -68,19 +74,39 @@ struct candidate {
     int64_t used_s, due_s;
 };
 
+/* Returns the second look at the value's cell, for an unconfirmed finding; NULL none. */
+static const struct second_look *look_at(const struct snapshot *snapshot, const struct value *value)
+{
+    for (size_t i = 0; i < snapshot->second_look_count; i++) {
+        const struct second_look *look = &snapshot->second_look[i];
+        if (look->metric == value->metric && look->from == value->from && look->to == value->to)
+            return look;
+    }
+    return NULL;
+}
+
 /* Returns the time when the value is to be measured again because its finding is unconfirmed; 0
  * none. Of a first look beyond now, by a clock that was set back, it counts from the last one. */
 static int64_t second_look_s(const struct choice *choice, const struct value *value, int64_t last_s)
 {
-    const struct snapshot *snapshot = choice->snapshot;
-    for (size_t i = 0; i < snapshot->second_look_count; i++) {
-        const struct second_look *look = &snapshot->second_look[i];
-        if (look->metric == value->metric && look->from == value->from && look->to == value->to)
-            return look->due_s <= choice->now_s + ASSESSMENT_SECOND_LOOK_S
-                       ? look->due_s
-                       : last_s + ASSESSMENT_SECOND_LOOK_S;
-    }
-    return 0;
+    const struct second_look *look = look_at(choice->snapshot, value);
+    if (look == NULL)
+        return 0;
+    return look->due_s <= choice->now_s + ASSESSMENT_SECOND_LOOK_S
+               ? look->due_s
+               : last_s + ASSESSMENT_SECOND_LOOK_S;
+}
+
+/* True when the value may be measured beside a job. */
+static bool is_local(const struct choice *choice, const struct value *value,
+                     const struct candidate *one, int64_t wanted_s)
+{
+    const struct graph *graph = choice->freshness->graph;
+    return wanted_s == 0 && look_at(choice->snapshot, value) == NULL &&
+           programs_is_local(one->program, one->metric) &&
+           beside_is_free(choice->used, graph, value->from) &&
+           beside_is_free(choice->used, graph, value->to) &&
+           (value->from == value->to || choice->is_meshed);
 }
 
 /* Returns the later of two times up to now; 0 none. A time beyond now is of a clock that was set
@@ -112,8 +138,12 @@ static bool candidate_of(const struct choice *choice, const struct value *value,
     one.program = choice->program[is_gpu(graph, one.place)][one.metric];
     if (one.program == NULL)
         return false;
+    if (choice->used != NULL && !is_local(choice, value, &one, wanted_s))
+        return false;
     size_t index = index_of(freshness, one.metric, one.place);
-    int64_t last_s = latest_of(value->measured_at_s, freshness->tried_s[index], choice->now_s),
+    int64_t tried_s =
+                choice->used != NULL ? freshness->tried_beside_s[index] : freshness->tried_s[index],
+            last_s = latest_of(value->measured_at_s, tried_s, choice->now_s),
             look_s = second_look_s(choice, value, last_s);
     if (look_s > last_s && (wanted_s == 0 || look_s < wanted_s))
         wanted_s = look_s;
@@ -149,6 +179,7 @@ static struct freshness_unit unit_of(const struct choice *choice, const struct c
     struct freshness_unit unit = {.place = best->place,
                                   .first = best->metric,
                                   .is_wanted = best->is_wanted,
+                                  .is_beside = choice->used != NULL,
                                   .due_s = best->due_s};
     struct candidate one;
     if (best->place == PLACE_NONE)
@@ -166,11 +197,16 @@ static struct freshness_unit unit_of(const struct choice *choice, const struct c
 
 enum berth_code freshness_next(struct freshness *freshness, const struct snapshot *snapshot,
                                int64_t freshness_s, int64_t now_s, unsigned most,
-                               struct freshness_unit *ret_unit, int64_t *ret_oldest_s,
-                               struct berth_err *err)
+                               const struct gpu_use *used, struct freshness_unit *ret_unit,
+                               int64_t *ret_oldest_s, struct berth_err *err)
 {
     const struct values *values = snapshot->values;
-    struct choice choice = {freshness, snapshot, freshness_s, now_s, {{NULL}}};
+    struct choice choice = {.freshness = freshness,
+                            .snapshot = snapshot,
+                            .freshness_s = freshness_s,
+                            .now_s = now_s,
+                            .used = used,
+                            .is_meshed = used != NULL && beside_is_meshed(snapshot->graph)};
     struct candidate best = {.place = PLACE_NONE}, one;
     int64_t oldest_s = 0;
     enum berth_code code = follow(freshness, snapshot->graph, err);
@@ -200,9 +236,40 @@ void freshness_try(struct freshness *freshness, const struct freshness_unit *uni
     for (int m = 0; m < METRIC_COUNT; m++)
         if (unit->metric[m]) {
             size_t index = index_of(freshness, (enum metric)m, unit->place);
-            freshness->tried_s[index] = begun_s;
-            freshness->wanted_s[index] = 0;
+            if (unit->is_beside) {
+                freshness->tried_beside_s[index] = begun_s;
+            } else {
+                freshness->tried_s[index] = begun_s;
+                freshness->wanted_s[index] = 0;
+            }
         }
+}
+
+struct values *freshness_renewed(struct freshness *freshness, const struct snapshot *before,
+                                 const struct values *measured, int64_t now_s)
+{
+    struct values *renewed = values_new();
+    bool ok = renewed != NULL, is_same = freshness->graph == before->graph;
+    for (size_t i = 0; ok && is_same && measured != NULL && i < measured->count; i++) {
+        const struct value *now = &measured->item[i];
+        const char *axes = values_axes(measured, now);
+        int64_t *wanted_s =
+            &freshness->wanted_s[index_of(freshness, now->metric, place_of(before->graph, now))];
+        bool is_in_doubt = (*wanted_s > 0 && *wanted_s != now_s) || look_at(before, now) != NULL;
+        const struct value *old =
+            isnan(now->value) || is_in_doubt
+                ? NULL
+                : values_find(before->values, now->metric, now->from, now->to, axes);
+        if (old == NULL)
+            continue;
+        if (snapshot_value_differs(old, now))
+            *wanted_s = now_s;
+        else
+            ok = values_add(renewed, now, axes, NULL);
+    }
+    if (!ok)
+        values_free(renewed);
+    return ok ? renewed : NULL;
 }
 
 /* Returns the place to measure a changed value's metric at: its other end, or else the first GPU

@@ -16,6 +16,14 @@ bool gpu_use_has(const struct gpu_use *use, place_id gpu)
     return found;
 }
 
+bool gpu_use_has_each(const struct gpu_use *use, const struct gpu_use *gpus)
+{
+    bool all = true;
+    for (size_t i = 0; i < gpus->count && all; i++)
+        all = gpu_use_has(use, gpus->item[i].gpu);
+    return all;
+}
+
 bool gpu_use_counts(const struct gpu_use *use, const struct graph *graph, place_id gpu)
 {
     if (gpu == PLACE_NONE || graph_place(graph, gpu)->kind != PLACE_GPU)

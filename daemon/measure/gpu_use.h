@@ -34,6 +34,7 @@ void gpu_use_add(struct gpu_use *use, place_id gpu, int64_t processes);
 bool gpu_use_counts(const struct gpu_use *use, const struct graph *graph, place_id gpu);
 
 bool gpu_use_has(const struct gpu_use *use, place_id gpu);
+bool gpu_use_has_each(const struct gpu_use *use, const struct gpu_use *gpus);
 /* true when every GPU is in use */
 bool gpu_use_has_all(const struct gpu_use *use, const struct graph *graph);
 

@@ -209,7 +209,7 @@ void history_advance(struct store *store, struct snapshot *snapshot, const struc
 {
     struct berth_err why = {0};
     enum berth_code code = BERTH_OK;
-    if (run != NULL && run->values != NULL)
+    if (run != NULL && run->values != NULL && !run->is_beside)
         code = record(store, snapshot, run, env, &why);
     if (load(store, snapshot, env, &why) != BERTH_OK || code != BERTH_OK)
         note_failure(snapshot, env, &why);

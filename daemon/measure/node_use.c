@@ -55,17 +55,21 @@ static bool find_job(const struct files *io, char *ret_name, size_t size)
     return found;
 }
 
-bool node_use_look(const struct files *io, size_t cpus, char *ret_why, size_t size)
+bool node_use_has_job(const struct files *io, char *ret_why, size_t size)
 {
     char job[64];
-    double load = read_number(io, "/proc/loadavg"), most = NODE_USE_LOAD * (double)cpus;
-    if (find_job(io, job, sizeof job)) {
-        snprintf(ret_why, size, "%s is on the node", job);
-        return true;
-    }
-    if (load > (most > 1 ? most : 1)) {
-        snprintf(ret_why, size, "the node has a load of %.2f", load);
-        return true;
-    }
-    return false;
+    if (!find_job(io, job, sizeof job))
+        return false;
+    snprintf(ret_why, size, "%s is on the node", job);
+    return true;
+}
+
+bool node_use_is_loaded(const struct files *io, size_t cpus, double per_cpu, char *ret_why,
+                        size_t size)
+{
+    double load = read_number(io, "/proc/loadavg"), most = per_cpu * (double)cpus;
+    if (!(load > (most > 1 ? most : 1)))
+        return false;
+    snprintf(ret_why, size, "the node has a load of %.2f", load);
+    return true;
 }

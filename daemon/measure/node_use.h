@@ -16,7 +16,12 @@ struct node_use_gpus {
 
 struct node_use_gpus node_use_gpus(const struct files *io);
 
-/* True when a job of a batch system has a cgroup here, or more processes want to run than
- * NODE_USE_LOAD for each of the cpus, and more than one. Writes the reason for a user. */
-#define NODE_USE_LOAD 0.1
-bool node_use_look(const struct files *io, size_t cpus, char *ret_why, size_t size);
+/* True when a job of a batch system has a cgroup here. Writes the reason for a user. */
+bool node_use_has_job(const struct files *io, char *ret_why, size_t size);
+
+/* True when more processes want to run than so many for each of the cpus, and more than one. Writes
+ * the reason for a user. */
+#define NODE_USE_LOAD        0.1
+#define NODE_USE_LOAD_BESIDE 0.5 /* most beside a job: a probe finds a cpu */
+bool node_use_is_loaded(const struct files *io, size_t cpus, double per_cpu, char *ret_why,
+                        size_t size);

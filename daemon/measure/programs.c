@@ -7,6 +7,7 @@
 
 #define CPU_QUICK "cpu_pingpong,cpu_copy,cpu_queue,memory_bandwidth,memory_latency"
 #define GPU_QUICK "host_gpu_copy_engine,host_gpu_kernel,gpu_stream"
+#define GPU_LOCAL "gpu_stream,memory_bandwidth,gpu_gpu_copy_engine,gpu_gpu_kernel"
 #define GPU_SETS                                                                                   \
     "host_gpu_copy_engine_concurrent,host_gpu_kernel_concurrent,gpu_gpu_copy_engine_concurrent,"   \
     "gpu_gpu_kernel_concurrent,memory_bandwidth_concurrent"
@@ -38,6 +39,7 @@ static const struct program programs[] = {
      .metrics = GPU_METRICS,
      .quick = GPU_QUICK,
      .key = GPU_QUICK ",gpu_gpu_copy_engine,gpu_gpu_kernel",
+     .local = GPU_LOCAL,
      .is_gpu = true,
      .environment = no_variant,
      .start_ms = 60000},
@@ -45,6 +47,7 @@ static const struct program programs[] = {
     {.name = "gpu-hip",
      .file = "berth-probe-gpu",
      .metrics = GPU_METRICS,
+     .local = GPU_LOCAL,
      .is_gpu = true,
      .vendor = "amd",
      .beside = "nvidia",
@@ -126,6 +129,11 @@ bool programs_is_given(enum metric metric)
 bool programs_is_key(const struct program *program, enum metric metric)
 {
     return program->key != NULL && lists_meet(metric_info(metric)->name, program->key);
+}
+
+bool programs_is_local(const struct program *program, enum metric metric)
+{
+    return program->local != NULL && lists_meet(metric_info(metric)->name, program->local);
 }
 
 char *programs_common(const struct program *program, const char *metrics)

@@ -21,6 +21,7 @@ struct program {
      * run ends early */
     const char *quick;
     const char *key;     /* those on which plans and health rest first; NULL none */
+    const char *local;   /* those of GPUs' own memory and links between GPUs; NULL none */
     bool is_gpu;         /* needs a GPU */
     const char *vendor;  /* ... of this vendor; NULL any */
     const char *beside;  /* ... and one of this vendor too; NULL not needed */
@@ -46,6 +47,9 @@ bool programs_is_given(enum metric metric);
 
 /* True when plans and health rest on the metric first. */
 bool programs_is_key(const struct program *program, enum metric metric);
+
+/* True when the metric loads nothing but GPUs' own memory and the links between GPUs. */
+bool programs_is_local(const struct program *program, enum metric metric);
 
 /* Returns the metrics of the list that it measures. The caller frees it; NULL when out of
  * memory. */

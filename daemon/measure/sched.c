@@ -103,6 +103,11 @@ static void background_facts(void *arg, char *take_facts)
     free(take_facts);
 }
 
+static bool background_choose(void *arg, struct gpu_use *use, struct probe_request *request)
+{
+    return sched_background_choose(&((struct sched *)arg)->background, use, request);
+}
+
 /* Tells the background the time of its next unit, and what holds it. */
 static void follow_background(struct sched *sched)
 {
@@ -115,7 +120,8 @@ static void follow_background(struct sched *sched)
         snprintf(hold, sizeof hold, "claim %s", by);
     }
     if (sched->stopped == NULL)
-        sched_background_follow(&sched->background, sched->snapshot, hold[0] != '\0' ? hold : NULL);
+        sched_background_follow(&sched->background, sched->snapshot,
+                                sched->are_unknown ? NULL : claims, hold[0] != '\0' ? hold : NULL);
 }
 
 /* Publishes. is_quiet: by a background run, whose noise is no change. */
@@ -169,8 +175,13 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
         return code;
     }
     sched_jobs_init(&sched->jobs, env->loop, sched->store, jobs_moved);
-    struct sched_probe_env probe_env = {env->loop,   env->clock, env->config, probe_moved,
-                                        probe_facts, probe_ran,  sched};
+    struct sched_probe_env probe_env = {.loop = env->loop,
+                                        .clock = env->clock,
+                                        .config = env->config,
+                                        .moved = probe_moved,
+                                        .facts = probe_facts,
+                                        .ran = probe_ran,
+                                        .arg = sched};
     sched_probe_init(&sched->probe, &probe_env);
     sched_load_init(&sched->load, &(struct sched_load_env){env->loop, env->clock, env->config,
                                                            probe_moved, load_ended, sched});
@@ -181,6 +192,7 @@ enum berth_code sched_new(const struct sched_env *env, struct sched **ret_sched,
     probe_env.moved = background_moved;
     probe_env.facts = background_facts;
     probe_env.ran = background_ran;
+    probe_env.choose = background_choose;
     sched_background_init(&sched->background,
                           &(struct sched_background_env){env->loop, env->clock, env->io,
                                                          env->config, background_due, sched},
@@ -497,7 +509,7 @@ static void background_due(void *arg)
     if (!is_idle)
         sched_background_later(&sched->background, "another measurement");
     else
-        sched_background_try(&sched->background, sched->snapshot, sched->probe.claims.set);
+        sched_background_try(&sched->background, sched->snapshot);
 }
 
 /* Steps the background's unit. Returns true while it runs. */
@@ -759,8 +771,6 @@ void sched_follow_claims(struct sched *sched, const struct claim_set *claims, bo
         obstacle = sched_probe_obstacle(&sched->probe);
     if (obstacle != NULL)
         yield_to(sched, obstacle);
-    if (claims->count > 0 || !are_known)
-        sched_background_cancel(&sched->background);
     follow_background(sched);
     if (sched->is_due && !sched->held && (was_held || obstacle != NULL) && sched->stopped == NULL)
         sched_again_later(&sched->again, sched->cut);

@@ -4,12 +4,15 @@
  * 2. before is referenced exactly while is_running. */
 #include "measure/sched_background.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/log.h"
+#include "base/print.h"
+#include "measure/beside.h"
 #include "node/tuning.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -109,11 +112,11 @@ static void describe(const struct freshness_unit *unit, const struct graph *grap
 }
 
 static enum berth_code next_unit(struct sched_background *background,
-                                 const struct snapshot *snapshot, unsigned most,
-                                 struct berth_err *err)
+                                 const struct snapshot *snapshot, const struct gpu_use *used,
+                                 unsigned most, struct berth_err *err)
 {
     return freshness_next(&background->freshness, snapshot, background->env.config->freshness_s,
-                          clock_now_s(background->env.clock), most, &background->unit,
+                          clock_now_s(background->env.clock), most, used, &background->unit,
                           &background->view.oldest_at_s, err);
 }
 
@@ -121,21 +124,25 @@ static enum berth_code next_unit(struct sched_background *background,
  * at a time then, because the budget of a run has not the time to tune for several. */
 static bool is_tuning(const struct sched_background *background, const struct snapshot *snapshot)
 {
-    return background->unit.place != PLACE_NONE &&
+    return background->unit.place != PLACE_NONE && !background->unit.is_beside &&
            background->unit.place == graph_next(snapshot->graph, PLACE_GPU, 0) &&
            tuning_is_due(snapshot->shapes, snapshot->graph, clock_now_s(background->env.clock));
 }
 
-/* Finds the next unit; false when there is none or memory runs out. */
-static bool find_next(struct sched_background *background, const struct snapshot *snapshot)
+/* Finds the next unit, beside the users of these GPUs (NULL: nobody uses the node); false when
+ * there is none or memory runs out. */
+static bool find_next(struct sched_background *background, const struct snapshot *snapshot,
+                      const struct gpu_use *used)
 {
     struct berth_err err = {0};
     background->unit.place = PLACE_NONE;
     background->found_in = snapshot->generation;
     background->found_with_s = background->env.config->freshness_s;
-    enum berth_code code = next_unit(background, snapshot, background->most, &err);
+    if (used != NULL)
+        background->found_beside = *used;
+    enum berth_code code = next_unit(background, snapshot, used, background->most, &err);
     if (code == BERTH_OK && count_metrics(&background->unit) > 1 && is_tuning(background, snapshot))
-        code = next_unit(background, snapshot, 1, &err);
+        code = next_unit(background, snapshot, used, 1, &err);
     if (code != BERTH_OK)
         log_line(LOG_LEVEL_WARNING, "nothing is measured in the background: %s", err.detail);
     describe(&background->unit, snapshot->graph, background->view.next,
@@ -144,11 +151,46 @@ static bool find_next(struct sched_background *background, const struct snapshot
 }
 
 /* Finds the next unit where the one that was found does not hold: users may change claims often. */
-static bool follow_next(struct sched_background *background, const struct snapshot *snapshot)
+static bool follow_next(struct sched_background *background, const struct snapshot *snapshot,
+                        const struct gpu_use *used)
 {
+    const struct gpu_use *found = &background->found_beside;
     bool holds = background->found_in == snapshot->generation &&
-                 background->found_with_s == background->env.config->freshness_s;
-    return holds ? background->unit.place != PLACE_NONE : find_next(background, snapshot);
+                 background->found_with_s == background->env.config->freshness_s &&
+                 background->unit.is_beside == (used != NULL) &&
+                 (used == NULL || (gpu_use_has_each(found, used) && gpu_use_has_each(used, found)));
+    return holds ? background->unit.place != PLACE_NONE : find_next(background, snapshot, used);
+}
+
+/* Returns the GPUs of the claims. */
+static struct gpu_use claimed(const struct sched_background *background, const struct graph *graph)
+{
+    struct gpu_use use = {.vendor = NULL};
+    beside_add_claimed(&use, graph, background->claims);
+    return use;
+}
+
+/* True when the unit may be measured beside the claims. */
+static bool follow_beside(struct sched_background *background, const struct snapshot *snapshot)
+{
+    if (background->hold[0] == '\0' || background->claims == NULL ||
+        !background->env.config->measure_beside_jobs)
+        return false;
+    struct gpu_use use = claimed(background, snapshot->graph);
+    return !gpu_use_has_all(&use, snapshot->graph) && follow_next(background, snapshot, &use);
+}
+
+/* True when the claims hold the running unit: all, or those of a GPU that it does not leave out.
+ * The GPUs to leave out are chosen when the drivers have reported. */
+static bool is_held_now(const struct sched_background *background)
+{
+    const struct sched_probe *probe = &background->probe;
+    if (background->hold[0] == '\0')
+        return false;
+    if (!background->unit.is_beside || background->claims == NULL)
+        return true;
+    struct gpu_use use = claimed(background, background->before->graph);
+    return !probe->is_querying && !gpu_use_has_each(&probe->out, &use);
 }
 
 /* Returns the cost that the unit had, or else as much as any other had. */
@@ -170,22 +212,21 @@ static uint64_t affordable_ns(const struct sched_background *background, const s
                          expected_ns(background, graph), background->env.config->duty_percent);
 }
 
-void sched_background_follow(struct sched_background *background, const struct snapshot *snapshot,
-                             const char *hold)
+/* Sets the time of the next unit. */
+static void follow(struct sched_background *background, const struct snapshot *snapshot)
 {
     struct background_view *view = &background->view;
-    if (background->is_running) {
-        if (!is_on(background))
-            sched_background_cancel(background);
-        return;
-    }
     view->is_on = is_on(background);
     view->next_at_s = 0;
     uv_timer_stop(&background->timer);
-    if (!view->is_on || !follow_next(background, snapshot))
+    if (!view->is_on)
         return;
-    if (hold != NULL) {
-        snprintf(view->waits, sizeof view->waits, "%s", hold);
+    bool is_beside = follow_beside(background, snapshot);
+    if (!is_beside && !follow_next(background, snapshot, NULL))
+        return;
+    if (background->hold[0] != '\0' && !is_beside) {
+        memcpy(view->waits, background->hold, sizeof view->waits);
+        view->beside[0] = '\0';
         background->is_held = true;
         background->waits = 0;
         background->again_ns = 0;
@@ -210,6 +251,17 @@ void sched_background_follow(struct sched_background *background, const struct s
     uv_timer_start(&background->timer, timer_passed, wait_ms < DAY_MS ? wait_ms : DAY_MS, 0);
 }
 
+void sched_background_follow(struct sched_background *background, const struct snapshot *snapshot,
+                             const struct claim_set *claims, const char *hold)
+{
+    background->claims = claims;
+    snprintf(background->hold, sizeof background->hold, "%s", hold != NULL ? hold : "");
+    if (!background->is_running)
+        follow(background, snapshot);
+    else if (!is_on(background) || is_held_now(background))
+        sched_background_cancel(background);
+}
+
 void sched_background_later(struct sched_background *background, const char *why)
 {
     uint64_t wait_s = FIRST_S;
@@ -219,6 +271,7 @@ void sched_background_later(struct sched_background *background, const char *why
     background->waits++;
     background->again_ns = clock_mono_ns(background->env.clock) + wait_s * SECOND_NS;
     snprintf(background->view.waits, sizeof background->view.waits, "%s", why);
+    background->view.beside[0] = '\0';
     background->view.next_at_s = clock_now_s(background->env.clock) + (int64_t)wait_s;
     if (!background->is_running && is_on(background))
         uv_timer_start(&background->timer, timer_passed, wait_s * 1000, 0);
@@ -254,9 +307,32 @@ static void adapt_most(struct sched_background *background)
         background->most = count + 1;
 }
 
-void sched_background_add(struct sched_background *background, const struct run *run)
+/* Adds the condition; keeps the old ones when out of memory. */
+static void add_beside(struct run *run, const char *beside)
+{
+    json_t *conditions =
+        run->conditions != NULL ? json_loads(run->conditions, 0, NULL) : json_object();
+    char *text = json_object_set_new(conditions, "beside", json_string(beside)) == 0
+                     ? print_tree(conditions, JSON_COMPACT)
+                     : NULL;
+    json_decref(conditions);
+    if (text != NULL) {
+        free(run->conditions);
+        run->conditions = text;
+    }
+}
+
+void sched_background_add(struct sched_background *background, struct run *run)
 {
     background->is_cut |= strcmp(run->status, "budget") == 0;
+    if (!background->unit.is_beside)
+        return;
+    struct values *renewed = freshness_renewed(&background->freshness, background->before,
+                                               run->values, clock_now_s(background->env.clock));
+    values_free(run->values);
+    run->values = renewed;
+    run->is_beside = true;
+    add_beside(run, background->view.beside);
 }
 
 /* Looks at the GPUs' files. A GPU probe opens GPUs itself until it reports its first cell. NVIDIA's
@@ -273,46 +349,119 @@ static void look_at_gpus(uv_timer_t *timer)
                open.openings > background->open.openings) {
         sched_background_later(background, "a process opened a gpu");
         sched_background_cancel(background);
+    } else if (background->unit.is_beside) {
+        background->open = open; /* a process beside it has gone */
     }
 }
 
-/* True when others use the node; the unit is put off then. */
-static bool is_node_used(struct sched_background *background, const struct graph *graph)
+/* Writes the reason when others use the node; "" when nobody does. */
+static void look_at_node(struct sched_background *background, const struct graph *graph, char *why,
+                         size_t size)
 {
-    char why[SCHED_BACKGROUND_TEXT] = "";
     struct node_use_gpus open = node_use_gpus(&background->io);
-    bool of_gpu = is_gpu(graph, background->unit.place);
-    if (!node_use_look(&background->io, graph_count(graph, PLACE_PU), why, sizeof why)) {
+    bool of_gpu = is_gpu(graph, background->unit.place), is_opened;
+    is_opened = open.openings > background->idle_openings;
+    memcpy(why, background->hold, size);
+    if (why[0] == '\0' && !node_use_has_job(&background->io, why, size) &&
+        !node_use_is_loaded(&background->io, graph_count(graph, PLACE_PU), NODE_USE_LOAD, why,
+                            size)) {
         if (open.processes > 0)
-            snprintf(why, sizeof why, "gpus in use by %ld process%s", open.processes,
+            snprintf(why, size, "gpus in use by %ld process%s", open.processes,
                      open.processes == 1 ? "" : "es");
-        else if (!of_gpu && open.openings > background->idle_openings)
-            snprintf(why, sizeof why, "gpus in use");
+        else if (!of_gpu && is_opened)
+            snprintf(why, size, "gpus in use");
     }
     background->open = open;
     background->openings = open.openings;
-    background->has_open = !of_gpu;
-    if (why[0] != '\0')
-        sched_background_later(background, why);
-    return why[0] != '\0';
+    background->are_open = open.processes > 0 || is_opened;
 }
 
-static bool begin_probe(struct sched_background *background, const struct snapshot *snapshot,
-                        const struct claim_set *claims)
+/* True when the unit is due, or another one beside the node's users. Else it is put off. */
+static bool find_room(struct sched_background *background, const struct snapshot *snapshot)
+{
+    char why[SCHED_BACKGROUND_TEXT];
+    const struct graph *graph = snapshot->graph;
+    look_at_node(background, graph, why, sizeof why);
+    if (why[0] != '\0') {
+        struct gpu_use use = claimed(background, graph);
+        size_t cpus = graph_count(graph, PLACE_PU);
+        if (!background->env.config->measure_beside_jobs ||
+            !find_next(background, snapshot, &use) ||
+            background->unit.due_s > clock_now_s(background->env.clock) ||
+            node_use_is_loaded(&background->io, cpus, NODE_USE_LOAD_BESIDE, why, sizeof why)) {
+            sched_background_later(background, why);
+            return false;
+        }
+    }
+    background->has_open = !is_gpu(graph, background->unit.place);
+    memcpy(background->view.beside, why, sizeof why);
+    return true;
+}
+
+static enum berth_code ask_for(struct sched_background *background, const struct graph *graph,
+                               struct probe_request *request, struct berth_err *err)
+{
+    char *metrics = metrics_of(&background->unit),
+         *places = strdup(graph_place(graph, background->unit.place)->name);
+    if (metrics == NULL || places == NULL) {
+        free(metrics);
+        free(places);
+        return err_set(err, BERTH_NO_MEMORY, "out of memory");
+    }
+    free(request->metrics);
+    free(request->places);
+    request->metrics = metrics;
+    request->places = places;
+    request->at = background->unit.place;
+    request->is_beside = background->unit.is_beside;
+    return BERTH_OK;
+}
+
+bool sched_background_choose(struct sched_background *background, struct gpu_use *use,
+                             struct probe_request *request)
+{
+    struct berth_err err = {0};
+    const struct snapshot *snapshot = background->before;
+    struct freshness_unit asked = background->unit;
+    char *why = background->put_off;
+    size_t size = sizeof background->put_off, at = 0;
+    while (at < use->count && use->item[at].processes <= 0)
+        at++;
+    bool is_reported = at < use->count;
+    if (is_reported)
+        snprintf(why, size, "%s in use by %lld process%s",
+                 graph_place(snapshot->graph, use->item[at].gpu)->name,
+                 (long long)use->item[at].processes, use->item[at].processes == 1 ? "" : "es");
+    else
+        memcpy(why, background->view.beside, size);
+    if (why[0] == '\0')
+        return true;
+    /* GPUs are open, and no driver reports which */
+    if (!background->env.config->measure_beside_jobs || (!is_reported && background->are_open))
+        return false;
+    beside_add_claimed(use, snapshot->graph, background->claims);
+    if (!find_next(background, snapshot, use) ||
+        background->unit.due_s > clock_now_s(background->env.clock) ||
+        ask_for(background, snapshot->graph, request, &err) != BERTH_OK) {
+        background->unit = asked;
+        return false;
+    }
+    memcpy(background->view.beside, why, size);
+    why[0] = '\0';
+    return true;
+}
+
+static bool begin_probe(struct sched_background *background, const struct snapshot *snapshot)
 {
     struct berth_err err = {0};
     struct probe_request request = {
         .is_background = true,
-        .at = background->unit.place,
         .budget_ns = budget_ns(background, is_gpu(snapshot->graph, background->unit.place)) *
-                     (is_tuning(background, snapshot) ? TUNING : 1),
-        .metrics = metrics_of(&background->unit),
-        .places = strdup(graph_place(snapshot->graph, background->unit.place)->name)};
-    background->probe.claims.set = claims;
-    enum berth_code code =
-        request.metrics != NULL && request.places != NULL
-            ? sched_probe_begin(&background->probe, &request, snapshot->graph, &err)
-            : err_set(&err, BERTH_NO_MEMORY, "out of memory");
+                     (is_tuning(background, snapshot) ? TUNING : 1)};
+    background->probe.claims.set = background->claims;
+    enum berth_code code = ask_for(background, snapshot->graph, &request, &err);
+    if (code == BERTH_OK)
+        code = sched_probe_begin(&background->probe, &request, snapshot->graph, &err);
     sched_probe_request_done(&request);
     if (code == BERTH_OK && sched_probe_step(&background->probe, snapshot->graph, snapshot->shapes))
         return true;
@@ -323,27 +472,29 @@ static bool begin_probe(struct sched_background *background, const struct snapsh
     /* no probe measures it here: other units have their turn */
     freshness_try(&background->freshness, &background->unit, background->begun_s);
     background->found_in = 0;
-    sched_background_follow(background, snapshot, NULL);
+    follow(background, snapshot);
     return false;
 }
 
-bool sched_background_try(struct sched_background *background, const struct snapshot *snapshot,
-                          const struct claim_set *claims)
+bool sched_background_try(struct sched_background *background, const struct snapshot *snapshot)
 {
-    if (!is_on(background) || background->is_running || !find_next(background, snapshot))
+    background->found_in = 0;
+    if (!is_on(background) || background->is_running ||
+        (!follow_beside(background, snapshot) && !find_next(background, snapshot, NULL)))
         return false;
     if (background->unit.due_s > clock_now_s(background->env.clock) ||
         affordable_ns(background, snapshot->graph) > clock_mono_ns(background->env.clock)) {
-        sched_background_follow(background, snapshot, NULL);
+        follow(background, snapshot);
         return false;
     }
     background->begun_ns = clock_mono_ns(background->env.clock);
     background->begun_s = clock_now_s(background->env.clock);
     background->cpu_ns = children_cpu_ns();
-    if (is_node_used(background, snapshot->graph) || !begin_probe(background, snapshot, claims))
+    if (!find_room(background, snapshot) || !begin_probe(background, snapshot))
         return false;
     background->is_running = true;
     background->is_cut = false;
+    background->put_off[0] = '\0';
     background->before = snapshot_ref(snapshot);
     background->again_ns = 0;
     background->view.waits[0] = '\0';
@@ -364,8 +515,6 @@ void sched_background_ended(struct sched_background *background, const struct sn
     uint64_t now_ns = clock_mono_ns(background->env.clock), cpu_ns = children_cpu_ns();
     uint64_t took_ns = now_ns - background->begun_ns, used_ns = cpu_ns - background->cpu_ns;
     struct background_view *view = &background->view;
-    const struct sched_probe_busy *busy = &background->probe.busy;
-    char why[SCHED_BACKGROUND_TEXT];
     uv_timer_stop(&background->guard);
     background->is_running = false;
     background->found_in = 0;
@@ -374,19 +523,18 @@ void sched_background_ended(struct sched_background *background, const struct sn
     duty_charge(&background->duty, now_ns, view->last_cost_ns, percent > 0 ? percent : 100);
     background->cost_ns[is_gpu(background->before->graph, background->unit.place)]
                        [background->unit.first] = view->last_cost_ns;
-    if (busy->is_busy) {
-        snprintf(why, sizeof why, "%s in use by %lld process%s",
-                 graph_place(background->before->graph, busy->gpu)->name,
-                 (long long)busy->processes, busy->processes == 1 ? "" : "es");
-        sched_background_later(background, why);
+    if (background->put_off[0] != '\0') {
+        sched_background_later(background, background->put_off);
     } else if (!background->probe.cancelled) {
         background->waits = 0;
         adapt_most(background);
-        if (is_gpu(background->before->graph, background->unit.place))
+        if (is_gpu(background->before->graph, background->unit.place) &&
+            !background->unit.is_beside)
             background->idle_openings = background->openings;
         freshness_try(&background->freshness, &background->unit, background->begun_s);
-        freshness_compare(&background->freshness, &background->unit, background->before, snapshot,
-                          clock_now_s(background->env.clock));
+        if (!background->unit.is_beside)
+            freshness_compare(&background->freshness, &background->unit, background->before,
+                              snapshot, clock_now_s(background->env.clock));
         view->last_at_s = clock_now_s(background->env.clock);
         describe(&background->unit, background->before->graph, view->last, sizeof view->last);
     }

@@ -163,7 +163,6 @@ enum berth_code sched_probe_begin(struct sched_probe *probe, struct probe_reques
     probe->active = true;
     probe->cancelled = false;
     probe->yielded_to[0] = '\0';
-    probe->busy = (struct sched_probe_busy){0};
     probe->next = probe->begun = 0;
     probe->steps = steps;
     probe->number++;
@@ -396,8 +395,9 @@ static enum berth_code begin_run(struct sched_probe *probe, struct berth_err *er
     probe->parser.at = probe->request.at;
     for (size_t i = 0; i < probe->kept_count; i++)
         run_parser_add_note(&probe->parser, &probe->kept[i]);
-    sched_left_out_report(&probe->out, probe->graph, &probe->claims, &probe->parser,
-                          probe->attempts == 0 ? probe->skipped : NULL);
+    if (!probe->request.is_background)
+        sched_left_out_report(&probe->out, probe->graph, &probe->claims, &probe->parser,
+                              probe->attempts == 0 ? probe->skipped : NULL);
     return BERTH_OK;
 }
 
@@ -428,7 +428,7 @@ static enum berth_code start_measuring(struct sched_probe *probe, struct berth_e
     if (program->is_gpu) {
         add_argument(probe, &n, "--skip", probe->hung);
         add_argument(probe, &n, "--shapes", probe->shapes);
-        if (probe->tunes_anew)
+        if (probe->tunes_anew && !probe->request.is_beside)
             probe->args[n++] = "--tune";
     }
     probe->args[n] = NULL;
@@ -464,8 +464,8 @@ static void facts_line(void *arg, const char *line, size_t length)
     sched_facts_text_add(&probe->facts, line, length);
 }
 
-/* Continues after the facts. Failed facts reveal no use of GPUs; the probe will report its own
- * failure. */
+/* Continues after the facts. Failed facts reveal no use of GPUs: nothing is measured beside a job
+ * then, and a probe of an idle node reports its own failure. */
 static void facts_ended(void *arg, const struct runner_end *end)
 {
     struct sched_probe *probe = arg;
@@ -473,17 +473,19 @@ static void facts_ended(void *arg, const struct runner_end *end)
     char *text = sched_facts_text_detach(&probe->facts);
     probe->runner = NULL;
     probe->is_querying = false;
-    if (end->ending == RUNNER_EXITED && end->code == 0 && probe->env.config->node == NULL)
+    bool has_facts = end->ending == RUNNER_EXITED && end->code == 0;
+    if (has_facts && probe->env.config->node == NULL)
         probe->env.facts(probe->env.arg, text);
     else
         free(text);
     if (end->stuck != 0)
         probe->stuck = end->stuck;
     sched_left_out_add(&probe->out, probe->graph, &probe->claims);
-    if (probe->request.is_background && probe->out.count > 0)
-        probe->busy =
-            (struct sched_probe_busy){true, probe->out.item[0].gpu, probe->out.item[0].processes};
-    bool goes_on = !probe->cancelled && probe->stuck == 0 && !probe->busy.is_busy &&
+    bool goes_on = !probe->cancelled && probe->stuck == 0 &&
+                   (probe->env.choose == NULL ||
+                    (probe->env.choose(probe->env.arg, &probe->out, &probe->request) &&
+                     measures_at(program_now(probe), probe->graph, probe->request.at))) &&
+                   (has_facts || !probe->request.is_beside) &&
                    (!probe->request.when_free ||
                     !gpu_use_has_places(&probe->out, probe->graph, probe->request.places));
     if (goes_on && gpu_use_has_all(&probe->out, probe->graph)) {

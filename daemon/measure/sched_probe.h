@@ -33,9 +33,10 @@ struct probe_request {
     bool force;   /* measures beside claims of ordinary users */
     /* for GPUs that were in use: does nothing, silently, while all of places still are */
     bool when_free;
-    /* the daemon's own for values that got old: measures the place at alone, and nothing while a
-     * process is on a GPU; logs failures only */
+    /* the daemon's own for values that got old: measures the place at; logs failures only, and not
+     * the GPUs that it leaves out */
     bool is_background;
+    bool is_beside; /* beside a job: tunes no kernels anew */
     place_id at;
 };
 
@@ -64,17 +65,14 @@ struct sched_probe_env {
     void (*facts)(void *arg, char *take_facts);
     /* a program ended; call sched_probe_step next. NULL: it did not start */
     void (*ran)(void *arg, struct run *take_run);
+    /* The GPUs in use are known, which the program would leave out; may add others and change the
+     * request's metrics, places, at and is_beside. False: nothing is measured. NULL: nothing is
+     * changed */
+    bool (*choose)(void *arg, struct gpu_use *use, struct probe_request *request);
     void *arg;
 };
 
 #define SCHED_PROBE_ATTEMPTS 3
-
-/* GPU whose use ended a background request. */
-struct sched_probe_busy {
-    bool is_busy;
-    place_id gpu;
-    int64_t processes; /* GPU_USE_PROFILED: a claim profiles it */
-};
 
 /* Private, all of it. */
 struct sched_probe {
@@ -91,9 +89,8 @@ struct sched_probe {
     bool is_querying;                    /* the running process only reports GPUs in use */
     struct sched_facts_text facts;       /* records of the process that reports GPUs in use */
     struct sched_left_out claims;        /* claims to avoid; the scheduler owns the set */
-    struct sched_probe_busy busy;
-    struct gpu_use out;                         /* GPUs that this program leaves out */
-    char *hung;                                 /* cells that it leaves out; NULL none */
+    struct gpu_use out;                  /* GPUs that this program leaves out */
+    char *hung;                          /* cells that it leaves out; NULL none */
     struct note kept[2 * SCHED_PROBE_ATTEMPTS]; /* notes of its earlier attempts */
     size_t kept_count;
     char *shapes;    /* launch shapes of kernels from an earlier run; NULL none */

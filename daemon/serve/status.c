@@ -64,12 +64,13 @@ static json_t *measuring_json(const struct daemon *daemon)
     sched_background_view(daemon->sched, &view);
     if (!view.is_on)
         return json_null();
-    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f}", "last", text_or_null(view.last),
-                     "last_at_s", time_or_null(view.last_at_s), "last_cost_ns",
-                     time_or_null((int64_t)view.last_cost_ns), "next", text_or_null(view.next),
-                     "next_at_s", time_or_null(view.next_at_s), "waits", text_or_null(view.waits),
-                     "oldest_at_s", time_or_null(view.oldest_at_s), "budget", view.budget,
-                     "last_hour", view.last_hour, "last_day", view.last_day);
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f}", "last",
+                     text_or_null(view.last), "last_at_s", time_or_null(view.last_at_s),
+                     "last_cost_ns", time_or_null((int64_t)view.last_cost_ns), "next",
+                     text_or_null(view.next), "next_at_s", time_or_null(view.next_at_s), "waits",
+                     text_or_null(view.waits), "beside", text_or_null(view.beside), "oldest_at_s",
+                     time_or_null(view.oldest_at_s), "budget", view.budget, "last_hour",
+                     view.last_hour, "last_day", view.last_day);
 }
 
 static enum berth_code status_json(const struct daemon *daemon, json_t **ret_result,

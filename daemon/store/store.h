@@ -56,6 +56,7 @@ struct run {
     /* limited to some metrics or places: findings of earlier runs elsewhere remain */
     bool is_partial;
     bool is_background; /* partial, begun by the daemon: it ends no note of cells that it lacks */
+    bool is_beside;     /* of GPUs that nobody used, beside a job: no baseline learns from it */
     char *conditions;   /* owned JSON object text; NULL none */
     /* owned, measured ones only; NULL none; store_write_run finishes them */
     struct values *values;

@@ -49,7 +49,7 @@ static void defaults_are_in_range(void **state)
     assert_int_equal(config.max_message_bytes, 1 << 20);
     assert_true(config.probe_at_start);
     assert_null(config.admin_group);
-    assert_true(config.duty_percent == 0.1);
+    assert_true(config.duty_percent == 0.1 && !config.measure_beside_jobs);
     assert_int_equal(config_set(&config, "duty_percent", "100", &err), BERTH_OK);
     assert_int_equal(config_set(&config, "duty_percent", "012.50", &err), BERTH_OK);
     assert_true(config.duty_percent == 12.5);

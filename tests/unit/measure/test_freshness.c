@@ -87,9 +87,9 @@ static struct freshness_unit next(struct world *world, const struct snapshot *sn
 {
     struct freshness_unit unit;
     struct berth_err err = {0};
-    assert_int_equal(
-        freshness_next(&world->freshness, snapshot, OLD_S, now_s, most, &unit, &oldest_s, &err),
-        BERTH_OK);
+    assert_int_equal(freshness_next(&world->freshness, snapshot, OLD_S, now_s, most, NULL, &unit,
+                                    &oldest_s, &err),
+                     BERTH_OK);
     return unit;
 }
 

@@ -30,7 +30,9 @@ static int teardown(void **state)
 static void assert_use(size_t cpus, const char *expected)
 {
     char why[128] = "";
-    assert_int_equal(node_use_look(&io, cpus, why, sizeof why), expected[0] != '\0');
+    bool is_used = node_use_has_job(&io, why, sizeof why) ||
+                   node_use_is_loaded(&io, cpus, NODE_USE_LOAD, why, sizeof why);
+    assert_int_equal(is_used, expected[0] != '\0');
     assert_string_equal(why, expected);
 }
 
@@ -52,6 +54,9 @@ static void load_counts_for_each_cpu(void **state)
     assert_use(128, "");
     tree_put(root, "/proc/loadavg", "12.90 0.00 0.00 1/200 3\n");
     assert_use(128, "the node has a load of 12.90");
+    char why[128];
+    assert_false(node_use_is_loaded(&io, 128, NODE_USE_LOAD_BESIDE, why, sizeof why));
+    assert_true(node_use_is_loaded(&io, 25, NODE_USE_LOAD_BESIDE, why, sizeof why));
     tree_put(root, "/proc/loadavg", "nan\n");
     assert_use(128, "");
 }
