@@ -127,14 +127,22 @@ static void put_findings(struct ui *page, const json_t *all, bool is_past)
 
 void report_findings(struct ui *page, const json_t *check)
 {
-    const json_t *all = json_object_get(check, "findings");
-    if (json_array_size(all) == 0)
-        return; /* the verdict says so */
-    report_section(page, "What to do",
-                   "As <code>berth health</code> says. On the node <code>berth probe</code> "
-                   "measures again, and <code>berth accept</code> takes the measured values as "
-                   "the baseline.");
-    put_findings(page, all, false);
+    const json_t *all = json_object_get(check, "findings"),
+                 *unconfirmed = json_object_get(check, "unconfirmed");
+    if (json_array_size(all) > 0) {
+        report_section(
+            page, "What to do",
+            "As <code>berth health</code> says. On the node <code>berth probe</code> "
+            "measures again. Where a new value is right, <code>berth accept</code> makes "
+            "it the baseline.");
+        put_findings(page, all, false);
+    }
+    if (json_array_size(unconfirmed) > 0) {
+        report_section(page, "Seen once",
+                       "A second measurement, two minutes later at the earliest, makes these "
+                       "findings or drops them.");
+        put_findings(page, unconfirmed, false);
+    }
 }
 
 void report_changes(struct ui *page, const json_t *changes)

@@ -321,7 +321,19 @@ static void draw_health(struct screen *screen)
                 json_is_string(command) ? json_string_value(command) : "");
         }
     }
-    if (json_array_size(json_object_get(screen->top->check, "findings")) == 0)
+    const json_t *unconfirmed = json_object_get(screen->top->check, "unconfirmed");
+    json_array_foreach(unconfirmed, i, finding)
+    {
+        struct ui line = {.utf8 = true};
+        ui_text(&line, ui_member(finding, "place"));
+        ui_put(&line, ": ");
+        ui_text(&line, ui_member(finding, "text"));
+        ui_put(&line, "; no finding yet, it is measured again");
+        put_sentence(screen, 0, "seen once ", line.text == NULL ? "" : line.text);
+        ui_done(&line);
+    }
+    if (json_array_size(json_object_get(screen->top->check, "findings")) == 0 &&
+        json_array_size(unconfirmed) == 0)
         put(screen, 0, "no findings");
 }
 
@@ -354,10 +366,11 @@ static void spark(const struct screen *screen, const struct top_value *value, ch
         strcat(text, ui_spark(&screen->style, share_of(value->point[i], least, most)));
 }
 
-/* True where health calls the value worse than it should be. */
-static bool is_worse(const struct top_value *value)
+/* "!" where health calls the value worse than it should be, "?" where it has seen that once. */
+static char mark_of(const struct top_value *value)
 {
-    return *value->code != '\0' && strcmp(value->severity, "info") != 0;
+    bool is_worse = *value->code != '\0' && strcmp(value->severity, "info") != 0;
+    return !is_worse ? ' ' : value->is_unconfirmed ? '?' : '!';
 }
 
 static void draw_values(struct screen *screen)
@@ -377,9 +390,8 @@ static void draw_values(struct screen *screen)
         ui_value(&screen->style, now, value->now, value->unit);
         ui_value(&screen->style, expected, value->expected, value->unit);
         put(screen, colour_of(value->severity) | (i == screen->chosen ? A_REVERSE : 0),
-            "%c%c%-27.27s %-17.17s %-*s %-*s %s", i == screen->chosen ? '>' : ' ',
-            is_worse(value) ? '!' : ' ', value->metric, ends, field(10, now), now,
-            field(10, expected), expected, history);
+            "%c%c%-27.27s %-17.17s %-*s %-*s %s", i == screen->chosen ? '>' : ' ', mark_of(value),
+            value->metric, ends, field(10, now), now, field(10, expected), expected, history);
     }
 }
 

@@ -124,6 +124,9 @@ def one_look_is_no_finding_and_the_next_good_one_drops_it():
         assert told.returncode == 0 and told.stdout.startswith("healthy: ") and "seen once" in told.stdout, told
         assert "do: wait until berthd has measured it again, or berth probe two minutes after that" in " ".join(told.stdout.split()), told
         assert "looks: 1 in a row beyond that limit\n" in berth(daemon, "health", "--why").stdout, told
+        page = berth(daemon, "report", "-o", "-").stdout
+        assert ">Seen once</h2>" in page and ">What to do</h2>" not in page, page[:3000]
+        assert ", seen once" in berth(daemon, "history", *(seen["cell"][key] for key in ("metric", "from", "to"))).stdout
         probe(daemon, node)
         assert is_quiet(daemon) and check(daemon)["unconfirmed"] == [], check(daemon)
         # What was dropped counts as no first look.
