@@ -39,7 +39,7 @@ mkdir "$work/socket"
 "$BIN/berthd" --socket "$work/socket/berth.sock" --node tests/nodes/mi250x 2>"$work/daemon.log" &
 daemon=$!
 "$BIN/berth" --socket "$work/socket/berth.sock" status --wait >/dev/null
-run -v "$work/socket:/run/berth" "$container" -- berth route --gpus 0-7 gpu0 gpu1 1M && grep -q gpu1 "$work/log" || not_ok "the socket of the node's daemon is enough to ask it"
+run -v "$work/socket:/run/berth" "$container" -- berth route --gpus 0-7 gpu0 gpu1 1M && grep -q "^copy engine: " "$work/log" || not_ok "the socket of the node's daemon is enough to ask it"
 ! run -v "$work/socket:/run/berth" "$container" -- berth route gpu0 gpu1 1M && grep -q "/dev/dri/renderD128 is not there.*for the whole node add --gpus 0-7" "$work/log" || not_ok "without the gpus' devices it is told why it may use none"
 ok "the node's daemon answers through its socket"
 run --cap-add CAP_SYS_NICE "$container" -- /usr/libexec/berth/berth-probe-cpu --table && grep -q memory_latency "$work/log" || not_ok "the CPU probe measures inside"

@@ -5,6 +5,7 @@ cd "$(dirname "$0")/../.."
 tarball=$(realpath build/dist/berth-*.tar.gz)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+chmod 755 "$work" # tests of other users run what is in it
 mkdir "$work/bin"
 printf '#!/bin/sh\necho "git $*" >>%s\nexit 127\n' "$work/git" >"$work/bin/git"
 chmod 755 "$work/bin/git"
