@@ -1,5 +1,7 @@
 /* berth accept: makes the present values the baseline. */
 #include <stdint.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "ui/answer.h"
@@ -33,6 +35,25 @@ static void draw(struct ui *ui, const json_t *reply)
     }
 }
 
+/* Prints what accepting has not cleared: what is stated stays, as do peers and drivers. */
+static int show_rest(struct cmd *cmd)
+{
+    json_t *check = cmd_try(cmd->berth, "io.berth.Health.Check", json_object());
+    struct ui ui, line;
+    ui_init(&ui, STDOUT_FILENO);
+    line = (struct ui){.utf8 = ui.utf8};
+    if (strcmp(ui_member(check, "verdict"), "degraded") == 0 ||
+        strcmp(ui_member(check, "verdict"), "unhealthy") == 0) {
+        ui_put(&line, "berth health still says: ");
+        ui_text(&line, ui_member(check, "reason"));
+        ui_paragraph(&ui, 2, line.text == NULL ? "" : line.text);
+    }
+    ui.failed = ui.failed || line.failed;
+    ui_done(&line);
+    json_decref(check);
+    return cmd_print(&ui);
+}
+
 static int set_parameters(struct cmd *cmd, json_t *parameters)
 {
     return cmd->operand_count > 0 ? cmd_set_operands(cmd, parameters, "places") : CMD_DONE;
@@ -45,6 +66,8 @@ static int run(struct cmd *cmd)
     if (status != CMD_DONE)
         return status;
     status = cmd_show(cmd, reply, draw);
+    if (status == CMD_DONE && !cmd_wants_json(cmd))
+        status = show_rest(cmd);
     char why[512];
     ui_clean(why, sizeof why, ui_member(reply, "not_written"));
     if (status == CMD_DONE && why[0] != '\0')

@@ -20,6 +20,7 @@ struct watch {
     struct berth *values; /* a connection of its own, as the stream keeps the first; NULL none */
     json_t *known;        /* by metric: cells by "from to axes" */
     json_t *claims;       /* by name; NULL unknown */
+    json_t *health;       /* verdict, with code and place of each finding; NULL unknown */
     bool is_json, has_begun;
 };
 
@@ -175,6 +176,40 @@ static void put_claims(struct watch *watch, struct ui *ui, const char *when)
 
 /* ---- values ---- */
 
+/* ---- health ---- */
+
+static void add_findings(json_t *health, const json_t *findings)
+{
+    const json_t *finding;
+    size_t i;
+    json_array_foreach(findings, i, finding)
+    {
+        json_array_append_new(
+            health, json_pack("[s,s]", ui_member(finding, "code"), ui_member(finding, "place")));
+    }
+}
+
+/* Looks at the findings, and prints the reason where there are others than before. */
+static void put_health(struct watch *watch, struct ui *ui, const char *when)
+{
+    json_t *reply = cmd_try(watch->values, "io.berth.Health.Check", json_object()),
+           *now = reply != NULL ? json_pack("[s]", ui_member(reply, "verdict")) : NULL;
+    char text[TEXT_BYTES], reason[TEXT_BYTES - 16];
+    add_findings(now, json_object_get(reply, "findings"));
+    json_array_append_new(now, json_null());
+    add_findings(now, json_object_get(reply, "unconfirmed"));
+    if (now != NULL && watch->health != NULL && !json_equal(now, watch->health)) {
+        ui_clean(reason, sizeof reason, ui_member(reply, "reason"));
+        snprintf(text, sizeof text, "health: %s", reason);
+        put_event(ui, when, text);
+    }
+    if (now != NULL) {
+        json_decref(watch->health);
+        watch->health = now;
+    }
+    json_decref(reply);
+}
+
 static const char *plural(size_t count) { return count == 1 ? "" : "s"; }
 
 /* Prints the largest changes of a metric, and keeps its values. */
@@ -225,6 +260,7 @@ static void put_changes(struct watch *watch, struct ui *ui, const json_t *reply)
     if (!watch->has_begun) {
         load_all(watch);
         watch->claims = load_claims(watch);
+        put_health(watch, ui, when);
         ui_clean(text, sizeof text, ui_member(reply, "snapshot"));
         ui_line(ui, 4, "%s watching from snapshot %s%s", when, text,
                 cmd_has(watch->cmd, &cmd_globals[CMD_NODE]) ? ": a recorded node does not change"
@@ -243,6 +279,7 @@ static void put_changes(struct watch *watch, struct ui *ui, const json_t *reply)
         else
             put_metric(watch, ui, when, text);
     }
+    put_health(watch, ui, when);
 }
 
 static bool on_reply(struct cmd_stream *stream, const json_t *reply, const char *text)
@@ -286,6 +323,7 @@ static int run(struct cmd *cmd)
     json_decref(request);
     json_decref(watch.known);
     json_decref(watch.claims);
+    json_decref(watch.health);
     berth_free(watch.values);
     return end == CMD_END_LOST ? cmd_fail_daemon(cmd, stream.lost) : stream.status;
 }

@@ -136,7 +136,7 @@ def values_of_top(daemon):
 
 def judged_alike(good, gb_per_s, codes):
     """A path goes bad after so many good values, is measured three times, and is mended. Health,
-    history and top judge by one reference; what is expected stays that of the good values.
+    history, top and watch judge by one reference; what is expected stays that of the good values.
     """
     asked = {"metric": "host_gpu_copy_engine", "from": "numa0", "to": "gpu2"}
     with measured("h200x4") as daemon:
@@ -146,6 +146,8 @@ def judged_alike(good, gb_per_s, codes):
 
         sound = daemon.description.read_text()
         probe(good - 1)
+        watcher = subprocess.Popen([BIN / "berth", "--socket", daemon.socket, "watch"], stdout=subprocess.PIPE, text=True, env={**os.environ, "LANG": "C.UTF-8"})
+        assert "watching from snapshot" in watcher.stdout.readline()
         first = daemon.call("io.berth.Health.GetBaseline", asked)["baseline"]
         assert first["values"] == min(good, 16) and verdict("--socket", daemon.socket) == (0, "healthy", [])
         daemon.description.write_text(f"{sound}path engine * host 2 rate={gb_per_s}e9 ns=1900\npath engine * host gpu kind=pageable rate=12e9 ns=6000\n")
@@ -172,6 +174,9 @@ def judged_alike(good, gb_per_s, codes):
         assert "55.6 GB/s, 100 % of what is expected expected 55.6 GB/s" in history and not history.endswith("worse"), history
         assert daemon.call("io.berth.Health.GetBaseline", asked)["judgement"] is None
         assert "!host_gpu_copy_engine" not in values_of_top(daemon)
+        watcher.terminate()
+        told = re.findall(r" health: (\w+: (?:gpu2)?)", watcher.communicate()[0])
+        assert told[0] == "degraded: gpu2" and told[-1] == "healthy: " and len(told) in (2, 3), told
 
 
 def a_value_gone_bad_is_judged_alike_by_health_history_and_top():
@@ -187,6 +192,7 @@ def a_node_that_is_slow_from_the_start_expects_it_once_it_is_accepted():
         assert daemon.call("io.berth.Health.GetBaseline", asked)["baseline"] is None
         accepted = berth("--socket", daemon.socket, "accept", "gpu2")
         assert accepted.returncode == 0 and "measured values are expected from now on" in accepted.stdout, accepted
+        assert "berth health still says: degraded: gpu2: host_gpu_copy_engine from numa0 to gpu2 is 9 GB/s, 14 % of what is stated" in " ".join(accepted.stdout.split()), accepted
         for values in (1, 2):
             baseline = daemon.call("io.berth.Health.GetBaseline", asked)["baseline"]
             assert (baseline["expected"], baseline["values"], baseline["accepted"]) == (9e9, values, True), baseline
