@@ -736,6 +736,8 @@ struct berth_finding {
     size_t explains; /* slow values without a finding of their own, caused by this one */
     const struct berth_slow_value *slow; /* the worst slow values, at most 16 */
     size_t slow_count;
+    const char *action;          /* for the administrator; NULL: none */
+    struct berth_texts commands; /* for the action, to be run as they are */
     struct berth_finding_cell cell;
 };
 

@@ -510,6 +510,8 @@ struct finding {
     std::optional<std::int64_t> since_s;
     std::size_t explains;
     std::vector<slow_value> slow;
+    std::optional<std::string> action;
+    std::vector<std::string> commands;
     std::optional<finding_cell> cell;
 
     explicit finding(const berth_finding &c)
@@ -517,6 +519,7 @@ struct finding {
           unit(detail::maybe(c.unit)), value(detail::maybe(c.value)),
           expected(detail::maybe(c.expected)), since_s(detail::maybe(c.since_s)),
           explains(c.explains), slow(detail::list<slow_value>(c.slow, c.slow_count)),
+          action(detail::maybe(c.action)), commands(detail::copy(c.commands)),
           cell(c.cell.metric == nullptr ? std::nullopt : std::optional<finding_cell>(c.cell))
     {
     }

@@ -45,6 +45,8 @@ static void fill_finding(struct lib_read *read, const json_t *item, void *ret)
         .expected = lib_read_maybe_number(read, item, "expected"),
         .since_s = lib_read_maybe_integer(read, item, "since_s"),
         .explains = lib_read_size(read, item, "explains"),
+        .action = lib_read_maybe_text(read, item, "action"),
+        .commands = lib_read_texts(read, item, "commands"),
         .cell = {.low = NAN, .high = NAN, .measured_at_s = -1},
     };
     lib_read_maybe_object(read, item, "cell", fill_cell, &finding->cell);

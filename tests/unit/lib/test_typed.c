@@ -329,7 +329,8 @@ static void check_and_matrix(void **state)
                "\"severity\":\"warning\",\"place\":\"gpu0\",\"code\":\"c\","
                "\"text\":\"t\",\"value\":1.5,\"expected\":null,\"unit\":null,\"since_s\":null,"
                "\"explains\":3,"
-               "\"slow\":[{\"series\":\"s\",\"value\":2,\"expected\":4,\"unit\":\"ns\"}],\"cell\":{"
+               "\"slow\":[{\"series\":\"s\",\"value\":2,\"expected\":4,\"unit\":\"ns\"}],"
+               "\"action\":\"a\",\"commands\":[\"lspci\"],\"cell\":{"
                "\"metric\":\"m\",\"from\":\"gpu0\",\"to\":\"numa0\",\"where\":{\"bytes\":\"8\"},"
                "\"low\":1,\"high\":null,\"measured_at_s\":9}}],\"last_"
                "probe_at_s\":null,\"unconfirmed\":[{\"severity\":\"info\",\"place\":\"gpu1\","
@@ -344,6 +345,10 @@ static void check_and_matrix(void **state)
     assert_string_equal(health->findings[0].slow[0].series, "s");
     assert_true(health->findings[0].slow[0].value == 2 &&
                 health->findings[0].slow[0].expected == 4);
+    assert_string_equal(health->findings[0].action, "a");
+    assert_int_equal(health->findings[0].commands.count, 1);
+    assert_string_equal(health->findings[0].commands.item[0], "lspci");
+    assert_null(health->unconfirmed[0].action);
     const struct berth_finding_cell *cell = &health->findings[0].cell;
     assert_string_equal(cell->metric, "m");
     assert_string_equal(cell->to, "numa0");
