@@ -244,6 +244,20 @@ void ui_verdict(struct ui *ui, const json_t *reply)
     }
 }
 
+/* True where a finding is about values. */
+static bool has_values(const json_t *findings)
+{
+    const json_t *finding;
+    size_t i;
+    bool is_any = false;
+    json_array_foreach(findings, i, finding)
+    {
+        is_any = is_any || json_is_object(json_object_get(finding, "cell")) ||
+                 json_array_size(json_object_get(finding, "slow")) > 0;
+    }
+    return is_any;
+}
+
 void ui_health(struct ui *ui, const json_t *reply)
 {
     char when[UI_NUMBER];
@@ -251,7 +265,7 @@ void ui_health(struct ui *ui, const json_t *reply)
     put_unconfirmed(ui, json_object_get(reply, "unconfirmed"));
     bool has_past = strcmp(ui_member(reply, "origin"), "live") == 0 ||
                     strcmp(ui_member(reply, "origin"), "standin") == 0;
-    if (ui->why && has_past && json_array_size(json_object_get(reply, "findings")) > 0)
+    if (ui->why && has_past && has_values(json_object_get(reply, "findings")))
         ui_put(ui, "every slow value by itself: berth history --all\n");
     int64_t at_s = json_integer_value(json_object_get(reply, "last_probe_at_s"));
     bool is_sound = at_s > 0 && json_array_size(json_object_get(reply, "findings")) == 0 &&

@@ -130,8 +130,8 @@ static void note_gone(struct snapshot *snapshot, const struct expected_place *go
     char code[32];
     snprintf(code, sizeof code, "%s-missing", gone->kind);
     add_note(snapshot, code, is_gpu ? SEVERITY_CRITICAL : SEVERITY_WARNING, gone->place, 0,
-             "the %s that was %s (%s%s%s) is gone; berth accept expects it no longer", gone->kind,
-             gone->place, gone->identity, gone->model[0] != '\0' ? ", " : "", gone->model);
+             "%s of an earlier boot (%s%s%s) is gone", gone->place, gone->identity,
+             gone->model[0] != '\0' ? ", " : "", gone->model);
 }
 
 static enum berth_code compare_places(struct store *store, struct snapshot *snapshot,
