@@ -244,7 +244,7 @@ def history_has_the_fact_and_clears_what_it_explains():
             assert standing(daemon)["slow"] is None, standing(daemon)
             assert list(found) == ["pcie-narrow"], found
             assert fact["text"].endswith("; it explains 1 slow value, the worst host_gpu_copy_engine from numa0"
-                                         " to gpu2: 35 GB/s, expected 55"), fact
+                                         " to gpu2: 35 GB/s, expected 55 GB/s"), fact
             assert (found["pcie-narrow"]["explains"], found["pcie-narrow"]["since_s"]) == (1, fact["since_s"]), found
             drawn = subprocess.run([BIN / "berth", "--socket", daemon.socket, "history"], capture_output=True,
                                    text=True, timeout=20).stdout
