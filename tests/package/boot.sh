@@ -5,25 +5,16 @@
 set -eu
 cd "$(dirname "$0")/../.."
 debs=${1:-build/deb} BUILD=${BUILD:-build}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-log=${LOG:-$work/console} root=$work/root
-
-leave_out() {
-    echo "1..0 # SKIP $*"
-    exit 77
-}
-[ "$(id -u)" = 0 ] || leave_out "only root can install packages"
-for tool in qemu-system-x86_64 cpio busybox mmdebstrap; do
-    command -v $tool >/dev/null || leave_out "$tool is not here; make check-package installs it"
-done
+. tests/package/steps.sh
+log=${LOG:-$work/console}
+need check-package qemu-system-x86_64 cpio busybox mmdebstrap
 kernel=$(tests/lib/kernel.sh) || leave_out "$kernel"
 
 tests/package/root.sh "$root"
-printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" && chmod 755 "$root/usr/sbin/policy-rc.d"
-mkdir -p "$root/guest/standin" "$root/debs"
-cp "$debs"/*.deb "$root/debs" && rm -f "$root"/debs/*-dbgsym_*
-chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DEBIAN_FRONTEND=noninteractive sh -c 'dpkg -i /debs/*.deb' >"$work/dpkg" 2>&1 </dev/null || { cat "$work/dpkg" && exit 1; }
+keep_services
+mkdir -p "$root/guest/standin"
+take_debs "$debs"
+within sh -c 'dpkg -i /debs/*.deb' || not_ok "the packages can be installed"
 rm -r "$root/debs" "$root/usr/sbin/policy-rc.d" "$root"/usr/share/{man,doc,locale,perl5} "$root"/var/lib/dpkg "$root"/var/cache/*
 echo "quick_budget_ms = 20000" >>"$root/etc/berth/berth.conf"
 echo 0123456789abcdef0123456789abcdef >"$root/etc/machine-id"

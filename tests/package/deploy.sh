@@ -7,32 +7,16 @@
 set -eu
 cd "$(dirname "$0")/../.."
 debs=${1:-build/deb}
-work=$(mktemp -d)
-log=${LOG:-$work/console} root=$work/root share=$work/share
-
-leave_out() {
-    echo "1..0 # SKIP $*"
-    exit 77
-}
-[ "$(id -u)" = 0 ] || leave_out "only root can install packages"
-for tool in qemu-system-x86_64 cpio busybox mmdebstrap dpkg-scanpackages go; do
-    command -v $tool >/dev/null || leave_out "$tool is not here; make check-deploy installs it"
-done
+. tests/package/steps.sh
+log=${LOG:-$work/console} share=$work/share
+need check-deploy qemu-system-x86_64 cpio busybox mmdebstrap dpkg-scanpackages go
 kernel=$(tests/lib/kernel.sh 2>/dev/null) || leave_out "$kernel"
-trap 'rm -rf "$work"' EXIT
-number=0
-ok() { number=$((number + 1)) && echo "ok $number - $1"; }
-not_ok() {
-    echo "not ok $((number + 1)) - $1"
-    sed 's/^/# /' "$work/log"
-    exit 1
-}
 
 # A Debian with Ansible and a repository of berth's packages, as a site has one.
 VARIANT=apt MORE=ansible-core,python3-apt tests/package/root.sh "$root"
-printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" && chmod 755 "$root/usr/sbin/policy-rc.d"
-mkdir -p "$root/debs" "$root/play/roles" "$root/cluster" "$share"
-cp "$debs"/*.deb "$root/debs" && rm -f "$root"/debs/*-dbgsym_*
+keep_services
+mkdir -p "$root/play/roles" "$root/cluster" "$share"
+take_debs "$debs"
 (cd "$root/debs" && dpkg-scanpackages . >Packages 2>/dev/null)
 rm -rf "$root"/etc/apt/sources.list*
 echo "deb [trusted=yes] file:/debs ./" >"$root/etc/apt/sources.list"
@@ -45,7 +29,7 @@ cat >"$root/play/site.yml" <<'EOF'
     - role: berth
       vars: {berth_config: {quick_budget_ms: 20000, duty_percent: 0}, berth_baseline: /cluster/berth, berth_uid: 990, berth_started: false}
 EOF
-# within COMMAND...: runs it in the image
+# within COMMAND...: runs it in the image, with its /proc and /dev
 # shellcheck disable=SC2016 # the inner shell expands
 within() {
     unshare --mount --propagation private sh -eu -c 'root=$1 && shift && mount --bind "$root" "$root" && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev"

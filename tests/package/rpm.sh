@@ -6,26 +6,10 @@
 set -eu
 cd "$(dirname "$0")/../.."
 rpms=${1:-build/rpm} debs=${2:-build/deb}
-[ "$(id -u)" = 0 ] || { echo "1..0 # SKIP only root can install packages" && exit 77; }
-for tool in rpm rpmbuild mmdebstrap; do
-    command -v $tool >/dev/null || { echo "1..0 # SKIP $tool is not here; make check-rpm installs it" && exit 77; }
-done
-version=$(sed -n 's/^VERSION *:= *//p' Makefile)
-work=$(mktemp -d)
-root=$work/root
-trap 'rm -rf "$work"' EXIT
-number=0
-ok() { number=$((number + 1)) && echo "ok $number - $1"; }
-not_ok() {
-    echo "not ok $((number + 1)) - $1"
-    sed 's/^/# /' "$work/log"
-    exit 1
-}
-within() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C "$@" >"$work/log" 2>&1 </dev/null; }
+. tests/package/steps.sh
+need check-rpm rpm rpmbuild mmdebstrap
 installer() { rpm --root "$root" --dbpath /var/lib/rpm "$@" >"$work/log" 2>&1; }
-# files: all there are, but rpm's database and links of build identifiers, and what makers of users keep for themselves
-files() { (cd "$root" && find . -xdev \( -path ./var/lib/rpm -o -path ./usr/lib/.build-id -o -path ./var/log -o -path ./var/cache \) -prune -o -print) | grep -vE '^\./etc/((passwd|group|shadow|gshadow|subuid|subgid|\.pwd\.lock)-?|ld.so.cache)$' | sort; }
-wanted() { [ -L "$root/etc/systemd/system/multi-user.target.wants/berthd.service" ] && [ -L "$root/etc/systemd/system/sockets.target.wants/berthd.socket" ]; }
+own=(./var/lib/rpm ./usr/lib/.build-id ./etc/ld.so.cache) # rpm's database, links of build identifiers
 
 tests/package/root.sh "$root"
 cp -r tests/nodes/mi250x "$root/srv"
@@ -33,7 +17,7 @@ mapfile -t first < <(find "$rpms/RPMS" -name '*.rpm' ! -name '*-debug*' | sort)
 site=$(rpm -qpl "${first[@]}" 2>/dev/null | grep -m 1 -o '.*/site-packages')
 # Folders that Rocky's own packages have.
 mkdir -p "$root/usr/share/licenses" "$root/usr/lib64/pkgconfig" "$root$site"
-files >"$work/before"
+files "${own[@]}" >"$work/before"
 slurm=$(basename "$(find "$rpms/RPMS" -name 'berth-slurm-*')" .rpm)
 built=$(echo '#include <slurm/slurm_version.h>' | cpp -dM - 2>/dev/null | sed -n 's/^#define SLURM_VERSION_NUMBER //p')
 [[ $slurm == "berth-slurm-$version-1$([ -z "$built" ] || printf .slurm%d.%02d $((built >> 16)) $((built >> 8 & 255)))"* ]] || not_ok "$slurm does not name Slurm's version"
@@ -44,24 +28,19 @@ installer --initdb && installer -i --nodeps "${first[@]}" || not_ok "the package
 installer -qa && [ "$(wc -l <"$work/log")" = 6 ] || not_ok "six packages are installed"
 installer -V -a --nodeps || not_ok "what is installed is what was packed"
 ok "the packages are installed, and rpm -V finds no difference"
-within id berth && grep -q render "$work/log" && grep -q video "$work/log" || not_ok "the user berth is made, in the groups of GPUs' device nodes"
-wanted || not_ok "the preset enables service and socket"
+check_user_and_units
 for timer in berth-export.timer berth-events.timer; do ! within systemctl is-enabled $timer || not_ok "$timer is the administrator's"; done
 ok "the user is there, service and socket are enabled, the timers are not"
 
-within berth --version && grep -qx "berth $version" "$work/log" || not_ok "berth starts"
-within berthd --check-config || not_ok "the configuration that comes along is right"
+check_programs "PYTHONPATH=$site" PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=/usr/lib64
 for probe in cpu gpu events; do within "/usr/libexec/berth/berth-probe-$probe" --version || not_ok "berth-probe-$probe starts"; done
 within berth --node /srv/mi250x bind -n 8 || not_ok "berth starts berthd, and that answers"
 grep -q gpu0 "$work/log" || not_ok "an answer has GPUs"
-within env "PYTHONPATH=$site" PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=/usr/lib64 python3 -c 'import berth; print(berth.__version__, berth.take().reason)' && grep -qx "$version no daemon at /run/berth/berth.sock" "$work/log" || not_ok "Python has the package"
 ldd "$root/usr/lib64/libberth.so.1" >"$work/log" && ! grep 'not found' "$work/log" || not_ok "the library finds its own"
 ok "command, daemon, probes, library and Python package run from there"
 rpm -qp --requires "${first[@]}" 2>/dev/null | grep -vE '^(/|rpmlib|berth|libberth|libc\.so|libm\.so|libdl|libpthread|rtld|ld-linux)' | sort -u | sed 's/^/# required by a name that Rocky has: /'
 
-echo "admin_group = wheel" >>"$root/etc/berth/berth.conf"
-mkdir -p "$root/var/lib/berth" && echo kept >"$root/var/lib/berth/berth.db"
-within systemctl disable berthd.service || not_ok "the service can be disabled"
+make_changes
 # A newer package of the same files, with another configuration.
 mkdir "$work/unpacked"
 for rpm in "${first[@]}"; do rpm2cpio "$rpm" | (cd "$work/unpacked" && cpio -id --quiet); done
@@ -73,14 +52,13 @@ rpmbuild --nodeps --define "_topdir $work/newer" --define "_builddir $work/berth
     not_ok "a newer package can be made"
 mapfile -t second < <(find "$work/newer/RPMS" -name '*.rpm')
 installer -U --nodeps "${second[@]}" || not_ok "the packages can be upgraded"
-grep -q '^admin_group = wheel' "$root/etc/berth/berth.conf" && [ -e "$root/etc/berth/berth.conf.rpmnew" ] || not_ok "an upgrade keeps a changed configuration, the new one beside it"
-! [ -L "$root/etc/systemd/system/multi-user.target.wants/berthd.service" ] || not_ok "a service that was disabled stays disabled over an upgrade"
-ok "an upgrade keeps a changed configuration, and a service disabled"
+keeps_changes rpmnew
+ok "an upgrade keeps a changed configuration, what was measured, and a service disabled"
 
 installer -e --nodeps berth-slurm libberth-devel libberth1 python3-berth berthd berth || not_ok "the packages can be erased"
 [ "$(cat "$root/var/lib/berth/berth.db")" = kept ] && [ -e "$root/etc/berth/berth.conf.rpmsave" ] || not_ok "what was measured and a changed configuration stay"
 rm -r "$root/var/lib/berth" "$root/etc/berth"
-files >"$work/after"
+files "${own[@]}" >"$work/after"
 diff "$work/before" "$work/after" >"$work/log" || not_ok "erasing leaves nothing"
 ok "erasing leaves the user, what was measured and a changed configuration, and nothing else"
 
