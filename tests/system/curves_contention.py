@@ -172,7 +172,7 @@ def recorded_sets_of_one_gpu_are_what_it_moves():
     one gpu. Kernels both ways at one gpu share it, and reach more than one alone.
     """
     kernels = 0
-    for name in ("h100x2-full", "h200x1", "h200x2", "h200x4"):
+    for name in ("h100x2-full", "h100x4-full", "h200x1", "h200x2", "h200x4"):
         answer = json.loads(berth(None, "contention", "--json", node=NODES / name))
         alone = {}
         for one in answer["runs"]:

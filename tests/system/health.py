@@ -81,7 +81,7 @@ def a_node_that_gets_slower_says_what_since_when_and_what_to_do():
 
 
 def recorded_nodes_are_healthy():
-    for name in ("h100x2", "h100x2-full", "h100x4", "h200x1", "h200x2", "h200x4", "h200x4-hand"):
+    for name in ("h100x2", "h100x2-full", "h100x4", "h100x4-full", "h200x1", "h200x2", "h200x4", "h200x4-hand"):
         assert verdict("--node", NODES / name) == (0, "healthy", []), (name, verdict("--node", NODES / name))
 
 
