@@ -839,13 +839,14 @@ struct berth_place {
     struct berth_pairs details;
 };
 
-/* width: number of parallel links. */
+/* width: number of parallel links. measured: in the slower direction, by the best mechanism;
+ * engine: by copy engine alone. */
 struct berth_link {
     const char *from, *to;
     enum berth_link_kind kind;
     enum berth_link_state state;
     int64_t width;
-    double nominal_bytes_per_s, measured_bytes_per_s;
+    double nominal_bytes_per_s, measured_bytes_per_s, engine_bytes_per_s;
 };
 
 /* A limit that transfers share. inferred: 1 when concurrent runs show it and no firmware reports

@@ -762,12 +762,13 @@ struct link {
     berth_link_kind kind;
     berth_link_state state;
     std::int64_t width;
-    std::optional<double> nominal_bytes_per_s, measured_bytes_per_s;
+    std::optional<double> nominal_bytes_per_s, measured_bytes_per_s, engine_bytes_per_s;
 
     explicit link(const berth_link &c)
         : from(c.from), to(c.to), kind(c.kind), state(c.state), width(c.width),
           nominal_bytes_per_s(detail::maybe(c.nominal_bytes_per_s)),
-          measured_bytes_per_s(detail::maybe(c.measured_bytes_per_s))
+          measured_bytes_per_s(detail::maybe(c.measured_bytes_per_s)),
+          engine_bytes_per_s(detail::maybe(c.engine_bytes_per_s))
     {
     }
 };

@@ -37,6 +37,7 @@ static void fill_link(struct lib_read *read, const json_t *item, void *ret)
         .width = lib_read_integer(read, item, "width"),
         .nominal_bytes_per_s = lib_read_maybe_number(read, item, "nominal_bytes_per_s"),
         .measured_bytes_per_s = lib_read_maybe_number(read, item, "measured_bytes_per_s"),
+        .engine_bytes_per_s = lib_read_maybe_number(read, item, "engine_bytes_per_s"),
     };
 }
 

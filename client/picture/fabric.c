@@ -94,6 +94,7 @@ static void draw_rate(struct picture *picture, const struct circle *circle,
 {
     const struct picture_box *a = &circle->box[link->from], *b = &circle->box[link->to];
     double x = (middle_x(a) + middle_x(b)) / 2, y = (middle_y(a) + middle_y(b)) / 2;
+    double slow = ui_link_slow_rate(picture->node, link);
     char text[PICTURE_RATE];
     if (hypot((x - circle->x) / circle->across, (y - circle->y) / circle->down) < 1.0 / 3) {
         x = middle_x(a) * 0.68 + middle_x(b) * 0.32;
@@ -101,10 +102,10 @@ static void draw_rate(struct picture *picture, const struct circle *circle,
     }
     if (isnan(picture_rate(link)))
         return;
-    ui_rate(text, picture_rate(link));
+    ui_rate(text, isnan(slow) ? picture_rate(link) : slow);
     text[strcspn(text, " ")] = '\0'; /* the list of kinds has the unit */
     struct picture_box tag = {x - 15, y - 8, 30, 14};
-    picture_draw_box(picture, &tag, ui_link_is_slow(picture->node, link) ? "slow" : "tag", "");
+    picture_draw_box(picture, &tag, isnan(slow) ? "tag" : "slow", "");
     picture_label(picture, x, y + 3, 0, PICTURE_MIDDLE, "s", text);
 }
 

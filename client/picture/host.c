@@ -275,8 +275,13 @@ static void draw_host_link(struct picture *picture, const struct ui_link *link)
            "stroke-width=\"%.1f\"/>\n",
            x, box->y - (node->place[device].kind == UI_GPU ? LINK_H : PICTURE_GAP), x, box->y,
            picture_colour(link->kind), picture_width(picture, picture_rate(link)));
+    double slow = ui_link_slow_rate(node, link);
     picture_rate_text(link, text);
-    if (node->place[device].kind == UI_GPU && ui_link_is_slow(node, link)) {
+    if (slow < link->measured) {
+        ui_rate(text, slow);
+        strcat(text, " by engine");
+    }
+    if (node->place[device].kind == UI_GPU && !isnan(slow)) {
         struct picture_box tag = {x + 7, box->y - 18, PICTURE_LETTER * ui_columns(text), 14};
         picture_draw_box(picture, &tag, "slow", "");
     }

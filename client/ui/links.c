@@ -73,13 +73,17 @@ void ui_host_link(const struct ui *ui, const struct ui_node *node, int place, ch
     if (link == NULL ||
         (link->width <= 0 && isnan(link->nominal) && isnan(link->measured) && is_up(link)))
         return;
-    char rate[UI_NUMBER] = "", width[16] = "";
+    char rate[UI_NUMBER] = "", width[16] = "", slow[40] = "", slow_rate[UI_NUMBER];
+    double slowly = ui_link_slow_rate(node, link);
+    if (!isnan(slowly))
+        snprintf(slow, sizeof slow, ", SLOW%s%s", slowly < link->measured ? " by engine: " : "",
+                 slowly < link->measured ? ui_rate(slow_rate, slowly) : "");
     if (link->width > 0)
         snprintf(width, sizeof width, " %s%d", ui->utf8 ? "\u00d7" : "x", (int)link->width);
     if (!isnan(link->measured) || !isnan(link->nominal))
         ui_rate(rate, isnan(link->measured) ? link->nominal : link->measured);
     snprintf(text, size, "%.12s%s%s%s%s%s", link->kind, width, *rate == '\0' ? "" : " ", rate,
-             ui_link_is_slow(node, link)                      ? ", SLOW"
+             slow[0] != '\0'                                  ? slow
              : !isnan(link->measured) || isnan(link->nominal) ? ""
                                                               : " nominal",
              is_up(link)                        ? ""
@@ -393,12 +397,16 @@ static void put_slow(struct ui *ui, const struct ui_node *node, const struct gro
     const char *separator = ", SLOW: ";
     for (size_t i = 0; i < node->link_count; i++) {
         const struct ui_link *link = &node->link[i];
-        if (!same_group(node, group->first, link) || !ui_link_is_slow(node, link))
+        double slow = ui_link_slow_rate(node, link);
+        char rate[UI_NUMBER];
+        if (!same_group(node, group->first, link) || isnan(slow))
             continue;
         ui_put(ui, "%s", separator);
         ui_text(ui, node->place[link->from].name);
         ui_put(ui, "%s", ui->utf8 ? "\u2013" : "-");
         ui_text(ui, node->place[link->to].name);
+        if (slow < link->measured)
+            ui_put(ui, " by engine, %s", ui_rate(rate, slow));
         separator = ", ";
     }
 }

@@ -193,6 +193,7 @@ static void read_links(struct ui_node *node, const json_t *links, const int *by_
             .width = json_integer_value(json_object_get(json, "width")),
             .nominal = ui_member_number(json, "nominal_bytes_per_s"),
             .measured = ui_member_number(json, "measured_bytes_per_s"),
+            .engine = ui_member_number(json, "engine_bytes_per_s"),
             .pair = ui_member_number(json, "pair_bytes_per_s"),
         };
         if (link.kind == NULL)
@@ -319,18 +320,22 @@ static bool is_like(const struct ui_place *a, const struct ui_place *b)
            strcmp(a->model != NULL ? a->model : "", b->model != NULL ? b->model : "") == 0;
 }
 
-bool ui_link_is_slow(const struct ui_node *node, const struct ui_link *link)
+double ui_link_slow_rate(const struct ui_node *node, const struct ui_link *link)
 {
+    double slow = NAN;
     const struct ui_place *from = &node->place[link->from], *to = &node->place[link->to];
     bool is_with_host = from->kind <= UI_LLC || to->kind <= UI_LLC;
     for (size_t i = 0; i < node->link_count; i++) {
         const struct ui_link *other = &node->link[i];
         if (strcmp(other->kind, link->kind) == 0 && is_like(&node->place[other->from], from) &&
-            is_like(&node->place[other->to], to) && (is_with_host || other->width == link->width) &&
-            link->measured < SLOW * other->measured)
-            return true;
+            is_like(&node->place[other->to], to) && (is_with_host || other->width == link->width)) {
+            if (link->measured < SLOW * other->measured)
+                return link->measured;
+            if (link->engine < SLOW * other->engine)
+                slow = link->engine;
+        }
     }
-    return false;
+    return slow;
 }
 
 const char *ui_place_detail(const struct ui_place *place, const char *key)

@@ -50,7 +50,7 @@ struct ui_link {
     int from, to;
     const char *kind, *state;
     int64_t width;
-    double nominal, measured; /* bytes per second; NAN unknown */
+    double nominal, measured, engine; /* bytes per second; NAN unknown */
     double pair; /* of a link to a switch: its gpu's slowest measured pair; NAN unknown */
 };
 
@@ -71,9 +71,10 @@ struct ui_node {
 struct ui_node *ui_node_new(const json_t *reply);
 void ui_node_free(struct ui_node *node);
 
-/* True for a link that is much slower than another between such places and models, as measured.
- * Links with the host are to be alike; those between gpus only where they have one width. */
-bool ui_link_is_slow(const struct ui_node *node, const struct ui_link *link);
+/* Rate of a link that is much slower than another between such places and models, as measured; of
+ * its copy engine where that alone is slow; NAN for all other links. Links with the host are to be
+ * alike; those between gpus only where they have one width. */
+double ui_link_slow_rate(const struct ui_node *node, const struct ui_link *link);
 
 /* Text of a place's detail, or NULL. */
 const char *ui_place_detail(const struct ui_place *place, const char *key);

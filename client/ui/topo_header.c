@@ -120,7 +120,7 @@ static void put_wrong(struct ui *ui, const struct ui_node *node)
 {
     size_t slow = 0, broken = 0;
     for (size_t i = 0; i < node->link_count; i++) {
-        slow += ui_link_is_slow(node, &node->link[i]);
+        slow += !isnan(ui_link_slow_rate(node, &node->link[i]));
         broken += strcmp(node->link[i].state, "down") == 0 ||
                   strcmp(node->link[i].state, "degraded") == 0;
     }

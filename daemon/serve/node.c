@@ -46,20 +46,21 @@ static double best_measured(const struct values *values, enum metric metric, pla
     return best;
 }
 
-/* Returns the measured rate over a link in its slower direction, by the best mechanism; NAN when
- * nothing was measured. */
-static double link_measured(const struct snapshot *snap, const struct link *link)
+/* Returns the measured rate over a link in its slower direction, by the best mechanism or by copy
+ * engine; NAN when nothing was measured. */
+static double link_measured(const struct snapshot *snap, const struct link *link, bool by_engine)
 {
-    static const enum metric between[] = {METRIC_GPU_GPU_COPY_ENGINE, METRIC_GPU_GPU_KERNEL,
-                                          METRIC_HOST_GPU_COPY_ENGINE, METRIC_HOST_GPU_KERNEL};
+    static const enum metric between[] = {METRIC_GPU_GPU_COPY_ENGINE, METRIC_HOST_GPU_COPY_ENGINE,
+                                          METRIC_GPU_GPU_KERNEL, METRIC_HOST_GPU_KERNEL};
+    size_t count = by_engine ? 2 : sizeof between / sizeof between[0];
     double there = NAN, back = NAN;
     if (link->kind == LINK_MEMBUS) {
         place_id numa = snap->graph->places[link->from].kind == PLACE_NUMA ? link->from : link->to;
         const struct value *value =
             values_find(snap->values, METRIC_MEMORY_BANDWIDTH, numa, numa, "");
-        return value != NULL && value->source == VALUE_MEASURED ? value->value : NAN;
+        return value != NULL && value->source == VALUE_MEASURED && !by_engine ? value->value : NAN;
     }
-    for (size_t i = 0; i < sizeof between / sizeof between[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         there = best_measured(snap->values, between[i], link->from, link->to, there);
         back = best_measured(snap->values, between[i], link->to, link->from, back);
     }
@@ -68,11 +69,12 @@ static double link_measured(const struct snapshot *snap, const struct link *link
 
 static json_t *link_json(const struct snapshot *snap, const struct link *link)
 {
-    return json_pack("{s:s,s:s,s:s,s:i,s:o,s:o,s:s}", "from", snap->graph->places[link->from].name,
-                     "to", snap->graph->places[link->to].name, "kind", link_kind_name(link->kind),
-                     "width", link->width, "nominal_bytes_per_s",
-                     jsonify_number(link->nominal_bytes_per_s), "measured_bytes_per_s",
-                     jsonify_number(link_measured(snap, link)), "state",
+    return json_pack("{s:s,s:s,s:s,s:i,s:o,s:o,s:o,s:s}", "from",
+                     snap->graph->places[link->from].name, "to", snap->graph->places[link->to].name,
+                     "kind", link_kind_name(link->kind), "width", link->width,
+                     "nominal_bytes_per_s", jsonify_number(link->nominal_bytes_per_s),
+                     "measured_bytes_per_s", jsonify_number(link_measured(snap, link, false)),
+                     "engine_bytes_per_s", jsonify_number(link_measured(snap, link, true)), "state",
                      link_state_name(link->state));
 }
 

@@ -232,6 +232,17 @@ static void a_slow_link_is_named(void **state)
     assert_non_null(strstr(ui.text, "gpu3  old, pcie x2 13 GB/s\n"));
     assert_non_null(strstr(ui.text, "3 pairs, SLOW: gpu0-gpu2\n"));
     ui_done(&ui);
+    /* a copy engine that is slow alone, which kernels do not show */
+    json_t *all = json_object_get(node, "links");
+    for (size_t i = 0; i < 3; i++) {
+        json_object_set_new(json_array_get(all, i), "measured_bytes_per_s", json_real(48e9));
+        json_object_set_new(json_array_get(all, i), "engine_bytes_per_s",
+                            json_real(i == 2 ? 9e9 : 40e9));
+    }
+    ui = (struct ui){.width = 100};
+    ui_topo(&ui, node, UI_TOPO_TREE | UI_TOPO_LINKS, NULL);
+    assert_non_null(strstr(ui.text, "SLOW: gpu0-gpu2 by engine, 9 GB/s\n"));
+    ui_done(&ui);
     json_decref(node);
 }
 
