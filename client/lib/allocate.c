@@ -47,6 +47,7 @@ static void fill_option(struct lib_read *read, const json_t *item, void *ret)
         .kind = (enum berth_memory_kind)lib_read_enum(read, item, "kind", lib_kind_names),
         .call = lib_read_text(read, item, "call"),
         .predicted = lib_read_prediction(read, item, "predicted"),
+        .setup_ns = lib_read_maybe_number(read, item, "setup_ns"),
         .free_bytes = lib_read_maybe_integer(read, item, "free_bytes"),
         .free_at_s = lib_read_maybe_integer(read, item, "free_at_s"),
     };

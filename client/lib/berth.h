@@ -501,6 +501,7 @@ struct berth_memory_option {
     enum berth_memory_kind kind;
     const char *call; /* the function to call, in the terms of its programming interface */
     struct berth_prediction predicted;
+    double setup_ns; /* the part of predicted until the memory is there; NAN unknown */
     int64_t free_bytes, free_at_s;
     const struct berth_evidence *evidence;
     size_t evidence_count;

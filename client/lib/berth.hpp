@@ -359,12 +359,13 @@ struct memory_option {
     berth_memory_kind kind;
     std::string call;
     std::optional<prediction> predicted;
+    std::optional<double> setup_ns;
     std::optional<std::int64_t> free_bytes, free_at_s;
     std::vector<libberth::evidence> evidence;
 
     explicit memory_option(const berth_memory_option &c)
         : memory(c.memory), kind(c.kind), call(c.call), predicted(detail::maybe(c.predicted)),
-          free_bytes(detail::maybe(c.free_bytes)), free_at_s(detail::maybe(c.free_at_s)),
+          setup_ns(detail::maybe(c.setup_ns)), free_bytes(detail::maybe(c.free_bytes)), free_at_s(detail::maybe(c.free_at_s)),
           evidence(detail::list<libberth::evidence>(c.evidence, c.evidence_count))
     {
     }

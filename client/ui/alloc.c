@@ -10,6 +10,8 @@
 #define OPTIONS_MOST 256 /* more are left out of the short list */
 #define ROWS_MOST    5
 #define SAME         0.005 /* a smaller difference is not visible in two decimals */
+#define LEVEL        0.01  /* times within it stand in another order than by time */
+#define SETUP_SAID   0.1   /* of the time, from which on getting the memory is told */
 #define NAME_BYTES   160
 #define NUMBERS_MOST 64
 #define CALL_BYTES   512
@@ -20,10 +22,20 @@ static double time_of(const json_t *option)
     return ui_member_number(json_object_get(option, "predicted"), "time_ns");
 }
 
+/* Appends how much of the time passes until the memory is there, where that is much of it. */
+static void put_setup(struct ui *ui, const json_t *option)
+{
+    double setup = ui_member_number(option, "setup_ns");
+    char number[UI_NUMBER];
+    if (setup > SETUP_SAID * time_of(option))
+        ui_put(ui, ", %s of it to allocate", ui_time(ui, number, setup));
+}
+
 static char *prediction_text(struct ui *ui, const json_t *option)
 {
     struct ui time = {.utf8 = ui->utf8, .width = ui->width};
     ui_prediction(&time, json_object_get(option, "predicted"));
+    put_setup(&time, option);
     ui->failed = ui->failed || time.failed;
     return time.text;
 }
@@ -40,6 +52,7 @@ static void put_answer(struct ui *ui, const json_t *option)
     ui_text(&line, ui_member(option, "kind"));
     ui_put(&line, " memory: ");
     ui_prediction(&line, json_object_get(option, "predicted"));
+    put_setup(&line, option);
     if (json_is_integer(free_bytes))
         ui_put(&line, ", %s free", ui_bytes(number, json_integer_value(free_bytes)));
     ui_style(ui, UI_BOLD);
@@ -241,6 +254,18 @@ static void put_row(struct ui_table *table, struct row *row, size_t count, const
     free(time);
 }
 
+/* True where an option stands before one that is a little faster. */
+static bool has_level(const json_t *options)
+{
+    bool result = false;
+    for (size_t i = 1; i < json_array_size(options); i++) {
+        const json_t *before = json_array_get(options, i - 1), *option = json_array_get(options, i);
+        double ratio = time_of(option) / time_of(before);
+        result = result || (ratio < 1 - SAME / 10 && ratio >= 1 - LEVEL);
+    }
+    return result;
+}
+
 static void put_others(struct ui *ui, const json_t *options)
 {
     struct row *row = calloc(OPTIONS_MOST, sizeof *row);
@@ -262,6 +287,8 @@ static void put_others(struct ui *ui, const json_t *options)
     ui_table_end(&table, 2, false);
     if (left > 0)
         ui_put(ui, "  and %zu more\n", left);
+    if (has_level(options))
+        ui_put(ui, "Of times within 1 %% the nearest memory and the plainest kind stand first.\n");
     free(row);
 }
 

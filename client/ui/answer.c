@@ -187,3 +187,35 @@ void ui_interval(const struct ui *ui, const json_t *point, const char *unit, cha
         *of_low = '\0';
     snprintf(text, size, "%s to %s", low, high);
 }
+
+void ui_limit(struct ui *ui, const char *name)
+{
+    static const struct {
+        const char *part, *before, *behind;
+    } limit[] = {{"memory", "", "'s memory"},
+                 {"host-port", "the port of ", " to the host"},
+                 {"gpu-port", "the port of ", " to its gpus"},
+                 {"host-link", "the link of ", " to the host"},
+                 {"switch-port", "the links of ", " to switches"},
+                 {"hive", "what the host and the gpus linked to ", " exchange"},
+                 {"port", "what ", " sends and receives"},
+                 {"out", "what ", " sends"},
+                 {"in", "what ", " receives"},
+                 {"link", "the link ", ""},
+                 {"both", "the link ", ", both ways"},
+                 {"pcie-port", "the PCIe port of ", ""}};
+    const char *part = strchr(name, ':'), *way = strrchr(name, ':');
+    size_t length = part != NULL ? strcspn(part + 1, ":0123456789") : 0;
+    char place[NAME_SIZE * 2];
+    snprintf(place, sizeof place, "%.*s", part != NULL ? (int)(part - name) : 0, name);
+    for (size_t i = 0; part != NULL && i < sizeof limit / sizeof *limit; i++) {
+        if (strlen(limit[i].part) != length || memcmp(limit[i].part, part + 1, length) != 0)
+            continue;
+        ui_put(ui, "%s", limit[i].before);
+        ui_text(ui, place);
+        ui_put(ui, "%s%s", limit[i].behind, way != part ? ", " : "");
+        ui_text(ui, way != part ? way + 1 : NULL);
+        return;
+    }
+    ui_text(ui, name);
+}

@@ -23,6 +23,10 @@ void ui_verdict(struct ui *ui, const json_t *reply);
 void ui_load(struct ui *ui, const json_t *reply);
 void ui_load_progress(struct ui *ui, const json_t *reply, bool is_bar);
 
+/* Prints in words what a limit of concurrent transfers is: "numa3:memory:read" is "numa3's
+ * memory, read". */
+void ui_limit(struct ui *ui, const char *name);
+
 /* Prints the export and unset lines of one task, for a shell to evaluate. False, without output,
  * when a name is not valid in a shell. */
 bool ui_bind_environment(struct ui *ui, const json_t *task);

@@ -106,7 +106,7 @@ static void write_bottleneck(struct ui *ui, const json_t *prediction)
     if (*ui_member(prediction, "bottleneck") == '\0')
         return;
     ui_put(ui, ", limited by ");
-    ui_text(ui, ui_member(prediction, "bottleneck"));
+    ui_limit(ui, ui_member(prediction, "bottleneck"));
 }
 
 /* Compares with gpus in rank order. A ratio of two lower bounds has no meaning. */

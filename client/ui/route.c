@@ -71,7 +71,7 @@ static void put_shared(struct ui *ui, const json_t *option, const char *before, 
     if (*shared == '\0')
         return;
     ui_put(ui, "%sshares ", before);
-    ui_text(ui, shared);
+    ui_limit(ui, shared);
     ui_put(ui, "%s", behind);
 }
 

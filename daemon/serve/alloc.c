@@ -122,6 +122,8 @@ static void print_option(struct print *print, const struct reply *reply,
         &reply->reports, report_kind_alloc(&reply->request, option->place.kind, reply->snap->graph),
         option->predicted);
     answer_print_prediction(print, &predicted, NULL);
+    print_key(print, "setup_ns");
+    print_real(print, option->setup_ns);
     print_key(print, "free_bytes");
     print_count(print, option->free_bytes);
     print_key(print, "free_at_s");

@@ -183,7 +183,7 @@ def a_recorded_node_is_drawn_and_planned_for():
         assert berth("--node", NODE, "bind", "-n", 3, "--flows", file)[0] == 65
         assert "No such file" in berth("--node", NODE, "bind", "-n", 3, "--flows", folder + "/none")[2]
     status, out, _ = berth("--node", NODE, "bind", "-n", 2, "--ranks", "4-5", "--world", 8, "--pattern", "ring", "--bytes", "64M", "--why")
-    assert status == 0 and "by nic" in out and "limited by" in out and "host-port:in" in out, out
+    assert status == 0 and "by nic" in out and "limited by the port of " in out and "to the host, in" in out, out
     quad = HERE.parent / "nodes/gh200-quad"
     assert berth("--node", quad, "bind", "-n", 4, "--format", "env", "-t", 2)[:2] == (0, "export CUDA_VISIBLE_DEVICES='2'\nexport CUDA_DEVICE_ORDER='PCI_BUS_ID'\n")
     status, out, _ = berth("--node", quad, "bind", "-n", 1, "--gpus", 2, "--format", "env")

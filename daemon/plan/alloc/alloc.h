@@ -54,6 +54,7 @@ struct alloc_option {
     bool is_unsure;              /* some users may not reach it: no prediction */
     const struct estimate *part; /* of the answer: of each access, then ALLOC_MORE_PARTS */
     struct estimate predicted;   /* of one more time */
+    double setup_ns;             /* until the memory is there, a part of predicted; NAN unknown */
     struct estimate order;       /* decides the order, also without a prediction */
     /* locality_distance from the heaviest user, -1 for that gpu's own; NAN when it is anywhere */
     double distance;

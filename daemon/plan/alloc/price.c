@@ -112,6 +112,8 @@ static void price(struct alloc_work *work, struct alloc_option *option, struct e
     option->order = total;
     option->predicted =
         says_little && total.time_ns < MEMTIME_SHORT_NS ? nothing : estimate_at_least(total);
+    option->setup_ns =
+        isnan(option->predicted.time_ns) ? NAN : part[work->user_count + ALLOC_SETUP].time_ns;
     option->why = access.start;
     if (isnan(option->predicted.time_ns)) {
         evidence->count = access.start;

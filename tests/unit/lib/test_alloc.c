@@ -8,12 +8,13 @@
 static void say_option(struct scene *scene, const char *memory, const char *kind, const char *room)
 {
     char text[2048];
-    snprintf(text, sizeof text,
-             "{\"options\":[{\"memory\":\"%s\",\"kind\":\"%s\",\"call\":\"c\",\"predicted\":null,"
-             "\"free_bytes\":%s,\"free_at_s\":null,\"evidence\":[]}],\"reasons\":[],"
-             "\"warnings\":[],"
-             "\"basis\":{\"snapshot\":\"s\",\"claims\":\"0\",\"origin\":\"standin\"}}",
-             memory, kind, room);
+    snprintf(
+        text, sizeof text,
+        "{\"options\":[{\"memory\":\"%s\",\"kind\":\"%s\",\"call\":\"c\",\"predicted\":null,"
+        "\"setup_ns\":null,\"free_bytes\":%s,\"free_at_s\":null,\"evidence\":[]}],\"reasons\":[],"
+        "\"warnings\":[],"
+        "\"basis\":{\"snapshot\":\"s\",\"claims\":\"0\",\"origin\":\"standin\"}}",
+        memory, kind, room);
     say(scene, text);
 }
 

@@ -275,8 +275,8 @@ static void allocate(void **state)
     request.kinds = 1u << BERTH_KIND_PINNED | 1u << BERTH_KIND_DEVICE;
     say(&pair, "{\"options\":[{\"memory\":\"numa1\",\"kind\":\"system\",\"call\":\"numa_alloc_"
                "onnode(n, 1)\",\"predicted\":{\"time_ns\":5,\"low_ns\":4,"
-               "\"high_ns\":6,\"bottleneck\":\"mem1\",\"source\":\"lower_bound\"},\"free_bytes\":"
-               "123,\"free_at_s\":null,"
+               "\"high_ns\":6,\"bottleneck\":\"mem1\",\"source\":\"lower_bound\"},\"setup_ns\":2,"
+               "\"free_bytes\":123,\"free_at_s\":null,"
                "\"evidence\":[]}],\"warnings\":[],"
                "\"basis\":{\"snapshot\":\"s\",\"claims\":\"\",\"origin\":\"live\"}}");
     assert_int_equal(berth_allocate(pair.berth, &request, &allocation), BERTH_DONE);
@@ -287,6 +287,7 @@ static void allocate(void **state)
                       "\"pinned\",\"device\"]}");
     assert_int_equal(allocation->option_count, 1);
     assert_string_equal(allocation->options[0].predicted.bottleneck, "mem1");
+    assert_true(allocation->options[0].setup_ns == 2);
     assert_int_equal(allocation->options[0].free_bytes, 123);
     assert_int_equal(allocation->options[0].free_at_s, -1);
     berth_allocation_free(allocation);
