@@ -365,7 +365,8 @@ struct memory_option {
 
     explicit memory_option(const berth_memory_option &c)
         : memory(c.memory), kind(c.kind), call(c.call), predicted(detail::maybe(c.predicted)),
-          setup_ns(detail::maybe(c.setup_ns)), free_bytes(detail::maybe(c.free_bytes)), free_at_s(detail::maybe(c.free_at_s)),
+          setup_ns(detail::maybe(c.setup_ns)), free_bytes(detail::maybe(c.free_bytes)),
+          free_at_s(detail::maybe(c.free_at_s)),
           evidence(detail::list<libberth::evidence>(c.evidence, c.evidence_count))
     {
     }
