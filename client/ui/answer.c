@@ -204,7 +204,7 @@ void ui_limit(struct ui *ui, const char *name)
                  {"link", "the link ", ""},
                  {"both", "the link ", ", both ways"},
                  {"pcie-port", "the PCIe port of ", ""}};
-    const char *part = strchr(name, ':'), *way = strrchr(name, ':');
+    const char *part = strchr(name, ':');
     size_t length = part != NULL ? strcspn(part + 1, ":0123456789") : 0;
     char place[NAME_SIZE * 2];
     snprintf(place, sizeof place, "%.*s", part != NULL ? (int)(part - name) : 0, name);
@@ -213,8 +213,13 @@ void ui_limit(struct ui *ui, const char *name)
             continue;
         ui_put(ui, "%s", limit[i].before);
         ui_text(ui, place);
-        ui_put(ui, "%s%s", limit[i].behind, way != part ? ", " : "");
-        ui_text(ui, way != part ? way + 1 : NULL);
+        ui_put(ui, "%s", limit[i].behind);
+        for (part += 1 + strcspn(part + 1, ":"); *part != '\0'; part += 1 + length) {
+            length = strcspn(part + 1, ":");
+            snprintf(place, sizeof place, "%.*s", (int)length, part + 1);
+            ui_put(ui, ", ");
+            ui_text(ui, place);
+        }
         return;
     }
     ui_text(ui, name);

@@ -212,7 +212,7 @@ def a_recorded_node_is_drawn_and_planned_for():
     assert commas == colons and colons[0] == 0, (commas, colons)
     four = [word for i in (1, 2, 3) for word in ("--concurrent", f"gpu{i},numa0,1G")]
     status, out, _ = berth("--node", HERE.parent / "nodes/h200x4-hand", "route", "gpu0", "numa0", "1G", *four)
-    assert status == 0 and "26.1 ms" in out and "shares numa0:memory:write" in out, out
+    assert status == 0 and "26.1 ms" in out and "shares numa0's memory, write" in out, out
     out = " ".join(berth("--node", HERE.parent / "nodes/h200x4", "route", "numa0", "gpu0", "256M")[1].split())
     assert " vs first predicted path " in out and " up to " in out and "; from there on 4 paths at once" in out and "way" not in out.split(), out
     status, out, err = berth("--node", NODE, "route", "gpu0", "gpu9", "1G")

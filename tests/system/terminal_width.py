@@ -47,7 +47,7 @@ def answers_fit():
 def a_split_has_a_row_each_path():
     """Its first line is its time; ranges of sizes are one sentence; of few bytes no time is shown that only a rate tells."""
     lines = shown("--node", NODES / "h200x4", "route", "numa0", "gpu1", "1G")[1]
-    assert re.match(r"4 paths at once: [0-9.]+ ms \(.* to .*\), shares numa0:memory:read$", lines[0]), lines
+    assert re.match(r"4 paths at once: [0-9.]+ ms \(.* to .*\), shares numa0's memory, read$", lines[0]), lines
     assert re.match(r"  [0-9]+ %  copy engine$", lines[1]) and all(re.match(r"  [0-9]+ %  copy engine via gpu[023] in pieces of [0-9]+ MiB$", line) for line in lines[2:5]), lines
     text = " ".join(" ".join(lines).split())
     assert re.search(r"up to [0-9.]+ MiB copy engine, up to [0-9.]+ MiB 2 paths at once, up to [0-9.]+ MiB 3 paths at once; from there on 4 paths at once", text), text

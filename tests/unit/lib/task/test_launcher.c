@@ -128,6 +128,7 @@ static void what_does_not_fit_is_said(void **state)
     expect(launcher, "openmpi", 2, -1, 2, 4, NULL);
     launcher = LOOK("MPI_LOCALRANKID=-1", "MPI_LOCALNRANKS=2");
     assert_string_equal(launcher->missing, "MPI_LOCALRANKID is no number");
+    berth_launcher_free(launcher);
     launcher = LOOK("OMPI_COMM_WORLD_LOCAL_RANK=x1", "OMPI_COMM_WORLD_LOCAL_SIZE=2");
     assert_string_equal(launcher->missing, "OMPI_COMM_WORLD_LOCAL_RANK is no number");
     expect(launcher, "openmpi", -1, 2, -1, -1, NULL);
