@@ -161,7 +161,7 @@ def hwloc_loads_the_file_beside_the_socket():
     with Bed(hooks={**HOOKS, "TaskProlog": "taskprolog"}) as bed:
         path = pathlib.Path(bed.daemon.socket).with_name("hwloc.xml")
         assert given(bed) == {}
-        path.write_text("<topology/>\n")
+        path.write_text("<?xml version=\"1.0\"?>\n<topology>\n</topology>\n")
         path.chmod(0o644)
         expected = {"HWLOC_FSROOT": "/", "HWLOC_THISSYSTEM": "1", "HWLOC_THISSYSTEM_ALLOWED_RESOURCES": "1", "HWLOC_XMLFILE": str(path), "HWLOC_COMPONENTS": "xml"}
         assert given(bed) == expected, given(bed)
